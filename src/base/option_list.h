@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * option_list.h - every option, once. Read from BELAY_<NAME>, `belay run --<name>` and the
+ * native API; printed by `belay options`.
+ *
+ * X(name, type, default text, minimum, maximum, help)
+ *   types: SIZE bytes (bounds in bytes), INT, BOOL (on/off), TEXT, CHOICE (the help begins with
+ *   "a|b|c: "). Bounds of TEXT, BOOL and CHOICE are 0.
+ */
+#ifndef BLYI_OPTION_LIST_H
+#define BLYI_OPTION_LIST_H
+
+#define BLYI_OPTIONS(X)                                                                            \
+    X(CARDS, INT, "1", 1, 64, "number of cards")                                                   \
+    X(MODEL, TEXT, "910B", 0, 0, "910, 910B, 310P, or the path of a model file")                   \
+    X(HBM, SIZE, "0", 0, (int64_t)1 << 44,                                                         \
+      "memory of each card as programs see its total; 0: as the model says")                       \
+    X(STREAMS, INT, "0", 0, 1 << 19,                                                               \
+      "created streams a card has, default streams not counted; 0: as the model says")             \
+    X(EVENTS, INT, "0", 0, 1 << 19, "event ids a card has; 0: as the model says")                  \
+    X(STRICT_DEVICE, BOOL, "on", 0, 0,                                                             \
+      "on: a thread that set no device gets 107002; off: it lands on card 0 with a warning")       \
+    X(CAP, SIZE, "0", 0, (int64_t)1 << 46,                                                         \
+      "hard cap of device memory for this process and its children; 0: none")                      \
+    X(PIN_ALIGN, SIZE, "4KiB", 4096, (int64_t)1 << 30, "alignment demanded of host registrations") \
+    X(PIN_CEILING, SIZE, "0", 0, (int64_t)1 << 46,                                                 \
+      "largest single pinned block or host registration; 0: none")                                 \
+    X(PIN_LIMIT, SIZE, "0", 0, (int64_t)1 << 46,                                                   \
+      "pinned host memory of the process altogether; 0: half of the machine's RAM")                \
+    X(ALLOC, CHOICE, "stock", 0, 0, "stock|pool: who serves aclrtMalloc")                          \
+    X(REPORT, TEXT, "", 0, 0,                                                                      \
+      "where the report goes at exit: - (stderr), *.json, *.txt; %p is the pid; empty: none")      \
+    X(LOG, CHOICE, "warn", 0, 0, "error|warn|info|debug: what is logged to stderr")                \
+    X(WINDOW, SIZE, "0", 0, (int64_t)1 << 46,                                                      \
+      "addresses reserved for each card; 0: twice its memory, at least 64 GiB")                    \
+    X(PAGES, CHOICE, "auto", 0, 0, "auto|huge|small: how card memory is backed by the host")       \
+    X(RESIDENT, SIZE, "4GiB", 0, (int64_t)1 << 44,                                                 \
+      "freed card memory that stays backed by the host for quick reuse")                           \
+    X(HOST_LIMIT, SIZE, "0", 0, (int64_t)1 << 46,                                                  \
+      "host memory that may back cards; 0: what the machine and its cgroup leave")                 \
+    X(SPIN_US, INT, "50", 0, 1000000, "microseconds an engine waits awake before it sleeps")       \
+    X(VIRTUAL_CLOCK, BOOL, "off", 0, 0, "time moves only when a test says so")                     \
+    X(FAIL_HOST, INT, "0", 0, INT64_MAX, "test: the nth host allocation of the library fails")     \
+    X(FAIL_SYSTEM, INT, "0", 0, INT64_MAX, "test: the nth wrapped system call fails")
+
+#endif

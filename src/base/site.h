@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * site.h - where in the program a thing was made: a small id for a return address.
+ *
+ * Ids are dense from 1; 0 is "unknown". Interning a known address takes no lock and no
+ * system call. Function, file and line are found when somebody reads (symbol.h).
+ */
+#ifndef BLYI_SITE_H
+#define BLYI_SITE_H
+
+#include <stdint.h>
+#include <stddef.h>
+
+/* The id of a return address; 0 when the table cannot grow or `pc` is NULL. [any] */
+uint32_t blyi_site_intern(const void *pc);
+const void *blyi_site_pc(uint32_t site); /* NULL for 0 and unknown ids */
+uint32_t blyi_site_count(void);          /* ids are 1 .. count */
+
+/* Return address of the calling function, as a site. */
+#define BLYI_SITE_HERE() blyi_site_intern(__builtin_return_address(0))
+
+#define BLYI_SITE_TEXT 256
+/* "function+0x1c (module)", from the dynamic symbols alone; never fails, never blocks long.
+ * For sentences. */
+const char *blyi_site_text(uint32_t site, char buf[BLYI_SITE_TEXT]);
+
+#endif
