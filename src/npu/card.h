@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * card.h - one card of this process: model, frames, backing, window, limits, lock.
+ *
+ * Cards are opened at first need and stay; blyi_card_get() takes no lock. `lock` (rank CARD)
+ * guards frames, window and blocks. Limits of streams and events are counted here.
+ */
+#ifndef BLYI_CARD_H
+#define BLYI_CARD_H
+
+#include <belay/base.h>
+#include "base/list.h"
+#include "base/lock.h"
+#include "base/tree.h"
+#include "npu/backing.h"
+#include "npu/frame.h"
+#include "npu/model.h"
+#include "npu/window.h"
+
+#define BLYI_CARD_MAX 64
+
+struct blyi_card {
+    int id;
+    struct blyi_model model; /* with the options applied */
+    uint64_t total;          /* bytes that programs see */
+    struct blyi_lock lock;
+    struct blyi_frames *frames;
+    struct blyi_backing *backing;
+    struct blyi_window *window;
+
+    struct blyi_tree blocks;          /* struct blyi_block by address (memory.c) */
+    struct blyi_list partial_frames;  /* struct partial (partial.c) */
+    uint64_t unused_pages;            /* bytes of free pages in partial frames */
+    uint64_t live;                    /* backed bytes of live blocks */
+    uint64_t peak;
+    uint32_t n_bound;                 /* contexts of this process on the card */
+    uint64_t overhead;                /* taken while n_bound > 0 */
+    uint32_t overhead_first, overhead_frames;
+
+    /* Atomic counters against the model's limits. */
+    uint32_t n_streams, n_events;
+};
+
+/* Number of cards (option CARDS). */
+int blyi_card_count(void);
+/* Opens the card when needed. E_DEVICE, E_SYSTEM, E_HOST_MEMORY, E_PARSE (model file). */
+bly_status blyi_card_open(int id, struct blyi_card **out);
+/* An open card, or NULL. */
+struct blyi_card *blyi_card_get(int id);
+
+/* A context of this process appears on / leaves the card: the first takes the runtime's
+ * overhead, the last gives it back. E_NO_MEMORY. */
+bly_status blyi_card_bind(struct blyi_card *card);
+void blyi_card_unbind(struct blyi_card *card);
+
+/* Takes one of a limited number; false when all are in use. */
+bool blyi_card_take_stream(struct blyi_card *card);
+void blyi_card_give_stream(struct blyi_card *card);
+bool blyi_card_take_event(struct blyi_card *card);
+void blyi_card_give_event(struct blyi_card *card);
+
+bool blyi_card_audit(struct blyi_card *card);
+
+#endif

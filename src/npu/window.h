@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * window.h - the unified address space: one reserved range per card and one for pinned host
+ * memory, each with a page table of 2 MiB granules.
+ *
+ *   address ─ window base → granule ─ one load → entry
+ *
+ *     63        37 36     32 31          0
+ *     [    tag    ] [ flags ] [  frame    ]
+ *
+ * Finding the window of an address and reading an entry take no lock. Taking, mapping and
+ * returning granules is done under the owner's lock (CARD or PINNED).
+ */
+#ifndef BLYI_WINDOW_H
+#define BLYI_WINDOW_H
+
+#include <belay/base.h>
+#include <stdbool.h>
+#include "base/compiler.h"
+
+#define BLYI_GRANULE       ((uint64_t)2 << 20)
+#define BLYI_GRANULE_SHIFT 21
+
+#define BLYI_ENTRY_MAPPED    ((uint64_t)1 << 32) /* a frame is behind the granule */
+#define BLYI_ENTRY_COMMITTED ((uint64_t)1 << 33) /* the host backs it: no fault can fail */
+#define BLYI_ENTRY_PARTIAL   ((uint64_t)1 << 34) /* a frame of normal pages: ask memory.h */
+#define BLYI_ENTRY_READONLY  ((uint64_t)1 << 35)
+
+#define BLYI_WINDOW_PINNED (-1) /* `owner` of the pinned window; cards are 0 .. */
+
+struct blyi_window {
+    uintptr_t base;
+    uint64_t size;      /* bytes, a multiple of the granule */
+    int owner;          /* card id or BLYI_WINDOW_PINNED */
+    uint64_t *entries;  /* size / granule; untouched ones cost no host memory */
+    struct blyi_ranges *free_granules;
+    uint32_t n_mappings; /* host mappings in use, an estimate for the budget */
+};
+
+/* Reserves about `size` bytes (halved on refusal, never below `least`) and makes the window
+ * findable. E_SYSTEM: even `least` was refused; E_HOST_MEMORY. */
+bly_status blyi_window_create(int owner, uint64_t size, uint64_t least, struct blyi_window **out);
+void blyi_window_destroy(struct blyi_window *window);
+
+/* The window an address lies in, or NULL. [any] */
+struct blyi_window *blyi_window_find(uintptr_t address);
+
+static inline uint64_t blyi_window_entry(const struct blyi_window *window, uintptr_t address)
+{
+    return __atomic_load_n(&window->entries[(address - window->base) >> BLYI_GRANULE_SHIFT],
+                           __ATOMIC_ACQUIRE);
+}
+
+/* Takes `n` granules of addresses in a row, at a multiple of `align` granules. E_NO_MEMORY with
+ * a sentence (addresses, not frames, ran out), E_HOST_MEMORY. */
+bly_status blyi_window_take(struct blyi_window *window, uint64_t n, uint64_t align,
+                            uintptr_t *address);
+/* The granules must be unmapped. */
+void blyi_window_give(struct blyi_window *window, uintptr_t address, uint64_t n);
+
+/* Maps `n` frames of `fd` from `first_frame` at `address`; entries get `flags`. E_SYSTEM with a
+ * sentence (max_map_count named when it is the cause); nothing changed then. */
+bly_status blyi_window_map(struct blyi_window *window, uintptr_t address, int fd,
+                           uint32_t first_frame, uint64_t n, uint64_t flags);
+/* Back to a reservation without access. Does not fail: if the kernel refuses, the addresses are
+ * kept aside and told once. Returns false then (do not give the granules back). */
+bool blyi_window_unmap(struct blyi_window *window, uintptr_t address, uint64_t n);
+void blyi_window_set_flags(struct blyi_window *window, uintptr_t address, uint64_t n,
+                           uint64_t set, uint64_t clear);
+bool blyi_window_audit(const struct blyi_window *window);
+
+#endif
