@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * fault.h - touching memory that may not be there, without dying of it.
+ *
+ * One SIGSEGV/SIGBUS handler per process, installed at first use and chained to whatever was
+ * there. It acts only while the thread is inside blyi_fault_try() and the address is in one of
+ * the two ranges named there; else the previous handler runs. It leaves by editing the saved
+ * context (never siglongjmp out of the handler), so that the signal mask and protection keys
+ * come back as they were.
+ */
+#ifndef BLYI_FAULT_H
+#define BLYI_FAULT_H
+
+#include <belay/base.h>
+#include <stdbool.h>
+
+struct blyi_fault_range {
+    uintptr_t start;
+    uint64_t size;
+};
+
+/* E_SYSTEM: the handler could not be installed. */
+bly_status blyi_fault_install(void);
+
+/* Runs fn(arg). False, with *address the place, when it touched a missing page of the ranges; fn
+ * was left in the middle then, so it may hold no lock and own nothing. About 10 ns. */
+bool blyi_fault_try(void (*fn)(void *arg), void *arg, const struct blyi_fault_range ranges[2],
+                    uintptr_t *address);
+
+#endif
