@@ -111,6 +111,18 @@ typedef struct dim3 {
 PROLOGUES = {"acl/acl_base_rt.h": BASE_PROLOGUE, "acl/acl_rt.h": RT_PROLOGUE}
 EPILOGUES = {"acl/acl_base_rt.h": BASE_EPILOGUE}
 
+# Read once, at the top of the headers that have functions.
+LEGEND = """\
+/* Errors   0, or a code of <acl/error_codes/rt_error_codes.h> and <acl/acl_base_rt.h>.
+ *          Out-parameters are written only on 0.
+ * Threads  [any]       from any thread at any time
+ *          [ctx]       the same, and the thread has a current context, else 107002
+ *          [thread]    concerns the calling thread alone
+ *          [callback]  only from within the callback that received the argument
+ *          Destroying what another thread still uses is the caller's error. Calls on one
+ *          stream from several threads take effect in the order in which they arrive. */
+"""
+
 # How a code is spelled. Programs test the runtime's codes with #ifdef, so those
 # are macros. The others are names with a type: in C++ an int constant, because
 # `auto` and `?:` must see an int and not an enumeration; in C an enumerator,
@@ -369,11 +381,12 @@ def render_header(header, spec):
     blocks += render_types(of_header(spec.types, path))
     if errors:
         blocks.append(render_codes(errors, ERROR_FORMS[path]))
-    functions = render_functions(of_header(spec.symbols, path), spec)
-    if functions:
-        functions = ([["#pragma GCC visibility push(default)"]] + functions +
-                     [["#pragma GCC visibility pop"]])
-    blocks += functions
+    symbols = of_header(spec.symbols, path)
+    if any(s.name in spec.notes for s in symbols):
+        blocks.append(LEGEND.splitlines())
+    if symbols:
+        blocks += ([["#pragma GCC visibility push(default)"]] + render_functions(symbols, spec) +
+                   [["#pragma GCC visibility pop"]])
     if path in EPILOGUES:
         blocks.append(EPILOGUES[path].splitlines())
     guard = guard_of(path)

@@ -204,20 +204,54 @@ BLYI_ACL_CODE(ACL_ERROR_DRV_FAILURE, 500004);
 BLYI_ACL_CODE(ACL_ERROR_PROFILING_FAILURE, 500005);
 #undef BLYI_ACL_CODE
 
+/* Errors   0, or a code of <acl/error_codes/rt_error_codes.h> and <acl/acl_base_rt.h>.
+ *          Out-parameters are written only on 0.
+ * Threads  [any]       from any thread at any time
+ *          [ctx]       the same, and the thread has a current context, else 107002
+ *          [thread]    concerns the calling thread alone
+ *          [callback]  only from within the callback that received the argument
+ *          Destroying what another thread still uses is the caller's error. Calls on one
+ *          stream from several threads take effect in the order in which they arrive. */
+
 #pragma GCC visibility push(default)
 
+/* The value of the half-precision bits. Infinity and NaN are not special: they give 65536 and
+ * 98304. [any] */
 float aclFloat16ToFloat(aclFloat16 value);
+
+/* The nearest half-precision bits, limited to the largest finite value. [any] */
 aclFloat16 aclFloatToFloat16(float value);
+
+/* A description of `size` bytes at `data`, which stay the caller's; NULL and 0 are allowed.
+ * Returns NULL when host memory is short. [any] */
 aclDataBuffer *aclCreateDataBuffer(void *data, size_t size);
+
+/* Drop the description, not the memory it names. 100000: NULL. [any] */
 aclError aclDestroyDataBuffer(const aclDataBuffer *dataBuffer);
+
+/* Let the description name other memory. 100000: NULL description. [any] */
 aclError aclUpdateDataBuffer(aclDataBuffer *dataBuffer, void *data, size_t size);
+
+/* The address described; NULL for a NULL description. [any] */
 void *aclGetDataBufferAddr(const aclDataBuffer *dataBuffer);
+
 uint32_t aclGetDataBufferSize(const aclDataBuffer *dataBuffer);
+
+/* The size described, in bytes; 0 for a NULL description. [any] */
 size_t aclGetDataBufferSizeV2(const aclDataBuffer *dataBuffer);
+
+/* Bytes of one element; 0 for strings and for unknown types. Types below one byte count as 1.
+ * [any] */
 size_t aclDataTypeSize(aclDataType dataType);
+
+/* Write a line to the log. Text beyond 1023 bytes is cut; nothing happens when the level is off
+ * or func, file or fmt is NULL. [any] */
 void aclAppLog(aclLogLevel logLevel, const char *func, const char *file, uint32_t line,
                const char *fmt, ...);
+
+/* Name of the chip, or NULL when it cannot be told. The text is static. [any] */
 const char *aclrtGetSocName(void);
+
 aclError aclGetCannAttributeList(const aclCannAttr **cannAttrList, size_t *num);
 aclError aclGetCannAttribute(aclCannAttr cannAttr, int32_t *value);
 aclError aclGetDeviceCapability(uint32_t deviceId, aclDeviceInfo deviceInfo, int64_t *value);

@@ -121,17 +121,40 @@ typedef struct aclprofEventAttributes {
     } message;
 } aclprofEventAttributes;
 
+/* Errors   0, or a code of <acl/error_codes/rt_error_codes.h> and <acl/acl_base_rt.h>.
+ *          Out-parameters are written only on 0.
+ * Threads  [any]       from any thread at any time
+ *          [ctx]       the same, and the thread has a current context, else 107002
+ *          [thread]    concerns the calling thread alone
+ *          [callback]  only from within the callback that received the argument
+ *          Destroying what another thread still uses is the caller's error. Calls on one
+ *          stream from several threads take effect in the order in which they arrive. */
+
 #pragma GCC visibility push(default)
 
+/* Choose the folder of the profile, after aclInit. length is that of the path, at most 4096.
+ * [any] */
 aclError aclprofInit(const char *profilerResultPath, size_t length);
+
+/* End profiling, after every aclprofStop. 100043: not begun. [any] */
 aclError aclprofFinalize(void);
+
+/* Begin to collect. 100042: running already on a device. 100043: no aclprofInit. [any] */
 aclError aclprofStart(const aclprofConfig *profilerConfig);
+
+/* What to collect on which devices: ACL_PROF_ bits. aicoreEvents is NULL. Returns NULL on
+ * failure. [any] */
 aclprofConfig *aclprofCreateConfig(uint32_t *deviceIdList, uint32_t deviceNums,
                                    aclprofAicoreMetrics aicoreMetrics,
                                    const aclprofAicoreEvents *aicoreEvents,
                                    uint64_t dataTypeConfig);
+
+/* Drop a configuration, after aclprofStop. 100000: NULL. [any] */
 aclError aclprofDestroyConfig(const aclprofConfig *profilerConfig);
+
+/* Stop collecting, with the configuration of aclprofStart. [any] */
 aclError aclprofStop(const aclprofConfig *profilerConfig);
+
 aclError aclprofSetConfig(aclprofConfigType configType, const char *config, size_t configLength);
 void *aclprofCreateStamp(void);
 void aclprofDestroyStamp(void *stamp);

@@ -1013,106 +1013,303 @@ typedef int32_t (*aclrtDeviceTaskAbortCallback)(int32_t deviceId, aclrtDeviceTas
 typedef aclError (*aclInitCallbackFunc)(const char *configStr, size_t len, void *userData);
 typedef aclError (*aclFinalizeCallbackFunc)(void *userData);
 
+/* Errors   0, or a code of <acl/error_codes/rt_error_codes.h> and <acl/acl_base_rt.h>.
+ *          Out-parameters are written only on 0.
+ * Threads  [any]       from any thread at any time
+ *          [ctx]       the same, and the thread has a current context, else 107002
+ *          [thread]    concerns the calling thread alone
+ *          [callback]  only from within the callback that received the argument
+ *          Destroying what another thread still uses is the caller's error. Calls on one
+ *          stream from several threads take effect in the order in which they arrive. */
+
 #pragma GCC visibility push(default)
 
+/* Start the library; NULL for the defaults, else a JSON file. 100002: already started, which
+ * callers may ignore. 100003: file unreadable. 100006: not JSON. 100000: differs from the first
+ * configuration. [any] */
 aclError aclInit(const char *configPath);
+
+/* Stop the library whatever the number of starts. Not from static destructors. 100037: already
+ * stopped; a stop without a start is fine. [any] */
 aclError aclFinalize(void);
+
+/* Take back one aclInit; the last one stops the library. *refCount, if wanted, receives how many
+ * are left. 100037: none left. [any] */
 aclError aclFinalizeReference(uint64_t *refCount);
+
+/* What went wrong lately in this thread, in words, or NULL. Reading clears it; the text is valid
+ * until the thread's next call. [thread] */
 const char *aclGetRecentErrMsg(void);
+
 aclError aclsysGetCANNVersion(aclCANNPackageName name, aclCANNPackageVersion *version);
 aclError aclsysGetVersionStr(char *pkgName, char *versionStr);
 aclError aclsysGetVersionNum(char *pkgName, int32_t *versionNum);
+
+/* The runtime code of this thread's last failure, kept. Argument checks (100000 and its like)
+ * are not recorded. 100000: level is not 0. [thread] */
 aclError aclrtPeekAtLastError(aclrtLastErrLevel level);
+
+/* As aclrtPeekAtLastError, and forget it. 100000: level is not 0. [thread] */
 aclError aclrtGetLastError(aclrtLastErrLevel level);
+
+/* Older form of aclrtExceptionInfoCallbackRegister: the function that hears of device faults.
+ * [any] */
 aclError aclrtSetExceptionInfoCallback(aclrtExceptionInfoCallback callback);
+
+/* Call this function, on a thread of the library, for every device fault. The information lives
+ * as long as the call. 107000: NULL. [any] */
 aclError aclrtExceptionInfoCallbackRegister(aclrtExceptionInfoCallback callback);
+
+/* No longer call the function. 107000: NULL or not registered. [any] */
 aclError aclrtExceptionInfoCallbackUnregister(aclrtExceptionInfoCallback callback);
+
+/* The task that failed; 0xFFFFFFFF when unknown. Only inside the callback. [callback] */
 uint32_t aclrtGetTaskIdFromExceptionInfo(const aclrtExceptionInfo *info);
+
+/* The stream of the failed task; 0xFFFFFFFF when unknown. Only inside the callback. [callback] */
 uint32_t aclrtGetStreamIdFromExceptionInfo(const aclrtExceptionInfo *info);
+
+/* The host thread that queued the task; 0xFFFFFFFF when unknown. Only inside the callback.
+ * [callback] */
 uint32_t aclrtGetThreadIdFromExceptionInfo(const aclrtExceptionInfo *info);
+
+/* The device that failed; 0xFFFFFFFF when unknown. Only inside the callback. [callback] */
 uint32_t aclrtGetDeviceIdFromExceptionInfo(const aclrtExceptionInfo *info);
+
+/* The code of the fault; 0xFFFFFFFF when unknown. Only inside the callback. [callback] */
 uint32_t aclrtGetErrorCodeFromExceptionInfo(const aclrtExceptionInfo *info);
+
+/* Let the thread `threadId` run the callbacks of `stream`: one thread a stream, many streams of
+ * one device a thread. 107011: the stream has a thread or uses host functions. [ctx] */
 aclError aclrtSubscribeReport(uint64_t threadId, aclrtStream stream);
+
+/* Queue fn(userData) on `stream`, to be run by the subscribed thread. ACL_CALLBACK_BLOCK holds
+ * back later tasks until fn returns. fn makes no call that creates, frees or waits. 107015:
+ * nobody subscribed. [ctx] */
 aclError aclrtLaunchCallback(aclrtCallback fn, void *userData, aclrtCallbackBlockType blockType,
                              aclrtStream stream);
+
+/* Run one ready callback of the calling thread. timeout in ms, -1 for ever; 100000 for 0 or less
+ * than -1. 507012: none in time. 107012: the thread is not subscribed. [thread] */
 aclError aclrtProcessReport(int32_t timeout);
+
+/* End the subscription of the thread to the stream. 107012 or 107011: there is none. [ctx] */
 aclError aclrtUnSubscribeReport(uint64_t threadId, aclrtStream stream);
+
+/* A context of the device with a default stream of its own; it becomes current in the calling
+ * thread. 100000: NULL. 107001: no such device. [any] */
 aclError aclrtCreateContext(aclrtContext *context, int32_t deviceId);
+
+/* Destroy a context made by aclrtCreateContext, with its streams. 107002: a device's own
+ * context, or gone already. Other threads must no longer use it. [any] */
 aclError aclrtDestroyContext(aclrtContext context);
+
+/* Make the context current in the calling thread; the device follows. 100000: NULL. 107002:
+ * destroyed or reset. [thread] */
 aclError aclrtSetCurrentContext(aclrtContext context);
+
+/* The context the calling thread works in. 107002: none. [thread] */
 aclError aclrtGetCurrentContext(aclrtContext *context);
+
 aclError aclrtCtxGetSysParamOpt(aclSysParamOpt opt, int64_t *value);
 aclError aclrtCtxSetSysParamOpt(aclSysParamOpt opt, int64_t value);
 aclError aclrtGetSysParamOpt(aclSysParamOpt opt, int64_t *value);
 aclError aclrtSetSysParamOpt(aclSysParamOpt opt, int64_t value);
+
+/* Use a device in the calling thread, through the context that all threads share for it. Counts:
+ * each call is undone by one aclrtResetDevice. 107001: no such device. 507033: it does not
+ * start. [thread] */
 aclError aclrtSetDevice(int32_t deviceId);
+
+/* Take back one aclrtSetDevice. The last one waits for the device's work and releases its
+ * context, streams and memory of this process. 507007: more resets than sets. [any] */
 aclError aclrtResetDevice(int32_t deviceId);
+
+/* Release the device at once, whatever the count. 507007: nothing to release. [any] */
 aclError aclrtResetDeviceForce(int32_t deviceId);
+
+/* The device of the calling thread's context. 107002: no context and no default device. [thread] */
 aclError aclrtGetDevice(int32_t *deviceId);
+
+/* What the stream does after a failed task: ACL_CONTINUE_ON_FAILURE or ACL_STOP_ON_FAILURE. Once
+ * a stream. [ctx] */
 aclError aclrtSetStreamFailureMode(aclrtStream stream, uint64_t mode);
+
+/* Where the caller runs: ACL_HOST here. 100000: NULL. [any] */
 aclError aclrtGetRunMode(aclrtRunMode *runMode);
+
+/* Wait for all streams of the current context. Returns the first failure of their tasks. 107027:
+ * one is being captured. [ctx] */
 aclError aclrtSynchronizeDevice(void);
+
+/* As aclrtSynchronizeDevice for at most `timeout` ms, -1 for ever. 107000: 0 or less than -1.
+ * 507046: time is up, the work goes on. [ctx] */
 aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout);
+
 aclError aclrtSetTsDevice(aclrtTsId tsId);
 aclError aclrtGetDeviceUtilizationRate(int32_t deviceId, aclrtUtilizationInfo *utilizationInfo);
+
+/* Number of devices this process may see. 100000: NULL. 207004: none. [any] */
 aclError aclrtGetDeviceCount(uint32_t *count);
+
+/* An event that takes part in waiting and timing. Unrecorded, it counts as not complete, and a
+ * stream that waits for it waits. [ctx] */
 aclError aclrtCreateEvent(aclrtEvent *event);
+
+/* As aclrtCreateEvent with only the abilities named: ACL_EVENT_SYNC to wait, ACL_EVENT_TIME_LINE
+ * to measure, ... 107000: 0, an unknown bit or a combination that is not allowed. [ctx] */
 aclError aclrtCreateEventWithFlag(aclrtEvent *event, uint32_t flag);
+
+/* An event whose number is not limited and that may be recorded anew without a reset.
+ * Unrecorded, it counts as complete. Flags as aclrtCreateEventWithFlag, and ACL_EVENT_IPC. [ctx] */
 aclError aclrtCreateEventExWithFlag(aclrtEvent *event, uint32_t flag);
+
+/* Destroy the event; work that uses it keeps it until then. Never blocks. 100000: NULL. [any] */
 aclError aclrtDestroyEvent(aclrtEvent event);
+
+/* Queue the event: it is complete when all earlier tasks of `stream` are. 100000: NULL event.
+ * 107003: stream of another context. 207007: no event number left. [ctx] */
 aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream);
+
 aclError aclrtRecordEventWithFlag(aclrtEvent event, aclrtStream stream, uint32_t flag);
+
+/* Queue a reset, so that the event can be recorded and waited for again. 207000: events of
+ * aclrtCreateEventExWithFlag, or without ACL_EVENT_SYNC. [ctx] */
 aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream);
+
 aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus *status);
+
+/* Whether the event is complete, without waiting. 107028: captured. [any] */
 aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus *status);
+
+/* Whether the waits on the event are over. 207000: events of aclrtCreateEventExWithFlag. [any] */
 aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus *status);
+
+/* Wait on the host until the event is complete; at once when it was never recorded. 100000:
+ * NULL. 107028: captured. [any] */
 aclError aclrtSynchronizeEvent(aclrtEvent event);
+
+/* As aclrtSynchronizeEvent for at most `timeout` ms, -1 for ever. 107000: 0 or less than -1.
+ * 507047: time is up. [any] */
 aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout);
+
+/* Milliseconds from one event to the other, negative when they come in the other order. 507000:
+ * never recorded. 107006: not complete. [any] */
 aclError aclrtEventElapsedTime(float *ms, aclrtEvent startEvent, aclrtEvent endEvent);
+
+/* Device time of the completed event in microseconds. 507000: never recorded. 107006: not
+ * complete. [any] */
 aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t *timestamp);
+
+/* Device memory of `size` bytes, contents undefined, address a multiple of 512. policy chooses
+ * the pages: the ..._FIRST ones fall back to small pages, the ..._ONLY ones do not. 100000: NULL
+ * or 0. 207001: no room. [ctx] */
 aclError aclrtMalloc(void **devPtr, size_t size, aclrtMemMallocPolicy policy);
+
+/* As aclrtMalloc, rounded up to 32 bytes without padding behind. [ctx] */
 aclError aclrtMallocAlign32(void **devPtr, size_t size, aclrtMemMallocPolicy policy);
+
 aclError aclrtMallocCached(void **devPtr, size_t size, aclrtMemMallocPolicy policy);
+
+/* As aclrtMalloc with attributes; cfg may be NULL. 100000: attributes announced but NULL.
+ * 107000: an attribute that does not fit, such as another device. [ctx] */
 aclError aclrtMallocWithCfg(void **devPtr, size_t size, aclrtMemMallocPolicy policy,
                             aclrtMallocConfig *cfg);
+
 aclError aclrtMallocForTaskScheduler(void **devPtr, size_t size, aclrtMemMallocPolicy policy,
                                      aclrtMallocConfig *cfg);
+
+/* As aclrtMallocHost with attributes. ACL_RT_MEM_ATTR_VA_FLAG asks for the same address on the
+ * device. 107000: another attribute. 207000: not supported. [ctx] */
 aclError aclrtMallocHostWithCfg(void **ptr, uint64_t size, aclrtMallocConfig *cfg);
+
+/* Where an address lies and its page size in bytes. An unknown address is
+ * ACL_MEM_LOCATION_TYPE_UNREGISTERED, not an error. 100000: NULL. [any] */
 aclError aclrtPointerGetAttributes(const void *ptr, aclrtPtrAttributes *attributes);
+
 aclError aclrtMemManagedGetAttr(aclrtMemManagedRangeAttribute attribute, const void *ptr,
                                 size_t size, void *data, size_t dataSize);
 aclError aclrtMemManagedGetAttrs(aclrtMemManagedRangeAttribute *attributes, size_t numAttributes,
                                  const void *ptr, size_t size, void **data, size_t *dataSizes);
+
+/* Let the device reach existing host memory, 4 KiB aligned; *devPtr is its address there.
+ * 207000: unknown type. 507910: registered already. [ctx] */
 aclError aclrtHostRegister(void *ptr, uint64_t size, aclrtHostRegisterType type, void **devPtr);
+
+/* As aclrtHostRegister by ACL_HOST_REG_ flags; the device address is asked for separately.
+ * 107000: flag 0 or unknown. 507910: registered already. [ctx] */
 aclError aclrtHostRegisterV2(void *ptr, uint64_t size, uint32_t flag);
+
+/* Device address of registered host memory. flag is 0, else 100000. 107000: not registered.
+ * [ctx] */
 aclError aclrtHostGetDevicePointer(void *pHost, void **pDevice, uint32_t flag);
+
+/* Undo a registration, by the address it was made with. 507911: unknown. [ctx] */
 aclError aclrtHostUnregister(void *ptr);
+
 aclError aclrtHostMemMapCapabilities(uint32_t deviceId, aclrtHacType hacType,
                                      aclrtHostMemMapCapability *capabilities);
 aclError aclrtGetThreadLastTaskId(uint32_t *taskId);
+
+/* A number for the stream, unique on its device. NULL is the default stream. [ctx] */
 aclError aclrtStreamGetId(aclrtStream stream, int32_t *streamId);
+
+/* Make the host's writes to cached device memory visible to the device. 100000: NULL or 0. [ctx] */
 aclError aclrtMemFlush(void *devPtr, size_t size);
+
+/* Make the device's writes to cached device memory visible to the host. 100000: NULL or 0. [ctx] */
 aclError aclrtMemInvalidate(void *devPtr, size_t size);
+
+/* Give device memory back at once; work that still uses it is not waited for. Also takes managed
+ * and pool memory. 100000: NULL. 107000: not the start of an allocation. [any] */
 aclError aclrtFree(void *devPtr);
+
+/* Pinned host memory of `size` bytes, which asynchronous copies use without a detour. 100000:
+ * NULL or 0. 207001: no room. [ctx] */
 aclError aclrtMallocHost(void **hostPtr, size_t size);
+
 aclError aclrtMemAllocManaged(void **ptr, uint64_t size, uint32_t flag);
+
+/* Give memory of aclrtMallocHost back at once. 100000: NULL. 107000: not such memory. [any] */
 aclError aclrtFreeHost(void *hostPtr);
+
+/* Wait for the device, then aclrtFree. When the wait fails the memory stays allocated. [ctx] */
 aclError aclrtFreeWithDevSync(void *devPtr);
+
 aclError aclrtFreeHostWithDevSync(void *hostPtr);
+
+/* Copy `count` bytes and return when they are there; does not wait for streams. count 0 succeeds
+ * before any check. 100000: NULL or an unknown kind. 107000: count above destMax. 107030:
+ * forbidden during capture. [ctx] */
 aclError aclrtMemcpy(void *dst, size_t destMax, const void *src, size_t count,
                      aclrtMemcpyKind kind);
+
+/* Fill `count` bytes with the low byte of `value` and return when done. count 0 succeeds before
+ * any check. 100000: NULL. 107030: forbidden during capture. [ctx] */
 aclError aclrtMemset(void *devPtr, size_t maxCount, int32_t value, size_t count);
+
+/* Queue a copy. Pageable host memory makes the call drain the stream and copy before it returns.
+ * 100000: NULL or an unknown kind. 107000: count above destMax, or kind against the addresses.
+ * 107003: stream of another context. [ctx] */
 aclError aclrtMemcpyAsync(void *dst, size_t destMax, const void *src, size_t count,
                           aclrtMemcpyKind kind, aclrtStream stream);
+
 aclError aclrtMemsetD32(void *ptr, size_t memSize, uint32_t value, size_t N);
 aclError aclrtMemsetD32Async(void *ptr, size_t memSize, uint32_t value, size_t N,
                              aclrtStream stream);
 aclError aclrtMemcpyAsyncWithCondition(void *dst, size_t destMax, const void *src, size_t count,
                                        aclrtMemcpyKind kind, aclrtStream stream);
+
+/* Copy `height` rows of `width` bytes, pitches in bytes, and return when done. 100000: width
+ * above a pitch, or an unknown kind. 207000: device to device. [ctx] */
 aclError aclrtMemcpy2d(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width,
                        size_t height, aclrtMemcpyKind kind);
+
+/* Queue a copy of `height` rows of `width` bytes. 100000: width above a pitch, or an unknown
+ * kind. 107003: stream of another context. [ctx] */
 aclError aclrtMemcpy2dAsync(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width,
                             size_t height, aclrtMemcpyKind kind, aclrtStream stream);
+
 aclError aclrtGetSymbolAddress(const void *symbol, void **devPtr);
 aclError aclrtGetSymbolSize(const void *symbol, size_t *size);
 aclError aclrtMemcpyFromSymbol(void *dst, size_t dstMax, const void *symbol, size_t count,
@@ -1123,43 +1320,112 @@ aclError aclrtMemcpyToSymbol(const void *symbol, const void *src, size_t count, 
                              aclrtMemcpyKind kind);
 aclError aclrtMemcpyToSymbolAsync(const void *symbol, const void *src, size_t count, size_t offset,
                                   aclrtMemcpyKind kind, aclrtStream stream);
+
+/* Queue a fill of `count` bytes with the low byte of `value`. 100000: NULL. 107000: count above
+ * maxCount. 107003: stream of another context. [ctx] */
 aclError aclrtMemsetAsync(void *devPtr, size_t maxCount, int32_t value, size_t count,
                           aclrtStream stream);
+
 aclError aclrtMemManagedAdvise(const void *const ptr, uint64_t size,
                                aclrtMemManagedAdviseType advise, aclrtMemManagedLocation location);
+
+/* Reserve `size` bytes of device address space, 2 MiB at least, without memory. expectPtr NULL:
+ * anywhere. 100000: NULL, 0 or flags above 1. 107000: alignment or address not possible. [ctx] */
 aclError aclrtReserveMemAddress(void **virPtr, size_t size, size_t alignment, void *expectPtr,
                                 uint64_t flags);
+
+/* Give a reserved range back, by its start. 100000: NULL. 107000: not a start, or something is
+ * still mapped. [ctx] */
 aclError aclrtReleaseMemAddress(void *virPtr);
+
+/* Physical memory without an address; `size` in multiples of the granularity. The handle holds
+ * one reference. 100000: a property or flag that is not allowed. 107001: no such device. 207001:
+ * no room. [ctx] */
 aclError aclrtMallocPhysical(aclrtDrvMemHandle *handle, size_t size,
                              const aclrtPhysicalMemProp *prop, uint64_t flags);
+
+/* Drop the handle's reference; the memory goes with the last mapping. 100000: NULL. 107000:
+ * unknown handle. [any] */
 aclError aclrtFreePhysical(aclrtDrvMemHandle handle);
+
+/* Map all of a handle into a reserved range; its own device may use it at once. offset and flags
+ * are 0. 100000: NULL or 0. 107000: sizes differ, misaligned, not reserved or mapped already.
+ * [any] */
 aclError aclrtMapMem(void *virPtr, size_t size, size_t offset, aclrtDrvMemHandle handle,
                      uint64_t flags);
+
+/* Undo a mapping by its start, with the access granted to it. Does not wait for streams. 507899:
+ * not a mapping. [any] */
 aclError aclrtUnmapMem(void *virPtr);
+
 aclError aclrtMemMapNoAccess(void *virPtr, size_t size, size_t offset, aclrtDrvMemHandle handle,
                              uint64_t flags);
 aclrtStreamConfigHandle *aclrtCreateStreamConfigHandle(void);
 aclError aclrtDestroyStreamConfigHandle(aclrtStreamConfigHandle *handle);
 aclError aclrtSetStreamConfigOpt(aclrtStreamConfigHandle *handle, aclrtStreamConfigAttr attr,
                                  const void *attrValue, size_t valueSize);
+
+/* A stream of the current context, highest priority, no flags. Its tasks run one after another.
+ * 207008: no stream left. [ctx] */
 aclError aclrtCreateStream(aclrtStream *stream);
+
 aclError aclrtCreateStreamV2(aclrtStream *stream, const aclrtStreamConfigHandle *handle);
+
+/* A stream with a priority, 0 highest to 7, and ACL_STREAM_ flags. Out-of-range priorities are
+ * clamped. 207008: no stream left. [ctx] */
 aclError aclrtCreateStreamWithConfig(aclrtStream *stream, uint32_t priority, uint32_t flag);
+
+/* Wait for the stream's work and destroy it. 100000: NULL. 107003: of another context. 107027:
+ * being captured. [ctx] */
 aclError aclrtDestroyStream(aclrtStream stream);
+
+/* Destroy the stream without waiting; its queued work is dropped. Errors as aclrtDestroyStream.
+ * [ctx] */
 aclError aclrtDestroyStreamForce(aclrtStream stream);
+
+/* Wait until the work queued so far is done; NULL is the default stream. Returns the first
+ * failure of its tasks. 107027: being captured. [any] */
 aclError aclrtSynchronizeStream(aclrtStream stream);
+
+/* As aclrtSynchronizeStream for at most `timeout` ms, -1 for ever. 107000: 0 or less than -1.
+ * 507046: time is up, the work goes on. [any] */
 aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout);
+
+/* Whether the stream's work is done, without waiting. 107027: being captured. [any] */
 aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus *status);
+
+/* The stream's priority, 0 highest to 7. [ctx] */
 aclError aclrtStreamGetPriority(aclrtStream stream, uint32_t *priority);
+
 aclError aclrtStreamGetFlags(aclrtStream stream, uint32_t *flags);
+
+/* Queue a wait on the device: later tasks of `stream` start after the event is complete. The
+ * host does not wait. 107003: stream of another context. 207000: event without ACL_EVENT_SYNC.
+ * [ctx] */
 aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event);
+
 aclError aclrtStreamWaitEventWithFlag(aclrtStream stream, aclrtEvent event, uint32_t timeout,
                                       uint32_t flag);
+
+/* As aclrtStreamWaitEvent for at most `timeout` seconds, 0 for ever. A wait that times out is
+ * reported by the next synchronisation. 107000: negative. [ctx] */
 aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event, int32_t timeout);
+
+/* Whether one device reaches the memory of the other. 100000: NULL or the same device. 107000:
+ * no such device. [any] */
 aclError aclrtDeviceCanAccessPeer(int32_t *canAccessPeer, int32_t deviceId, int32_t peerDeviceId);
+
+/* Let the current device reach the memory of the peer, for the whole process, one way. 100000:
+ * the same device. 200006: flags not 0. [ctx] */
 aclError aclrtDeviceEnablePeerAccess(int32_t peerDeviceId, uint32_t flags);
+
+/* Undo aclrtDeviceEnablePeerAccess. 100000: the same device. [ctx] */
 aclError aclrtDeviceDisablePeerAccess(int32_t peerDeviceId);
+
+/* Free and total bytes of a kind of memory on the current device; zeros for a kind it lacks.
+ * 100000: NULL. 107016: unknown kind. [ctx] */
 aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t *free, size_t *total);
+
 aclError aclrtGetMemUsageInfo(int32_t deviceId, aclrtMemUsageInfo *memUsageInfo, size_t inputNum,
                               size_t *outputNum);
 aclError aclrtSetOpWaitTimeout(uint32_t timeout);
@@ -1175,29 +1441,59 @@ aclError aclrtSubscribeHostFunc(uint64_t hostFuncThreadId, aclrtStream exeStream
 aclError aclrtProcessHostFunc(int32_t timeout);
 aclError aclrtUnSubscribeHostFunc(uint64_t hostFuncThreadId, aclrtStream exeStream);
 aclError aclrtQueryDeviceStatus(int32_t deviceId, aclrtDeviceStatus *deviceStatus);
+
+/* A number by which other processes import the handle. flags 0 asks for
+ * aclrtMemSetPidToShareableHandle, 1 admits everybody. 107000: other flags or exported already.
+ * [any] */
 aclError aclrtMemExportToShareableHandle(aclrtDrvMemHandle handle, aclrtMemHandleType handleType,
                                          uint64_t flags, uint64_t *shareableHandle);
+
 aclError aclrtMemExportToShareableHandleV2(aclrtDrvMemHandle handle, uint64_t flags,
                                            aclrtMemSharedHandleType shareType,
                                            void *shareableHandle);
+
+/* A handle on the memory another process exported; map and free it like one's own. 107000:
+ * unknown, one's own, or not admitted. [any] */
 aclError aclrtMemImportFromShareableHandle(uint64_t shareableHandle, int32_t deviceId,
                                            aclrtDrvMemHandle *handle);
+
 aclError aclrtMemImportFromShareableHandleV2(void *shareableHandle,
                                              aclrtMemSharedHandleType shareType, uint64_t flags,
                                              aclrtDrvMemHandle *handle);
+
+/* Admit processes, named by their aclrtDeviceGetBareTgid, to an exported handle. 100000: NULL or
+ * none. [any] */
 aclError aclrtMemSetPidToShareableHandle(uint64_t shareableHandle, int32_t *pid, size_t pidNum);
+
 aclError aclrtMemSetPidToShareableHandleV2(void *shareableHandle,
                                            aclrtMemSharedHandleType shareType, int32_t *pid,
                                            size_t pidNum);
+
+/* What sizes and addresses of such memory are multiples of, in bytes. 100000: NULL or an unknown
+ * attribute. 207000: unknown option. [any] */
 aclError aclrtMemGetAllocationGranularity(aclrtPhysicalMemProp *prop,
                                           aclrtMemGranularityOptions option, size_t *granularity);
+
+/* This process's number outside any container, for the allow lists of sharing. [any] */
 aclError aclrtDeviceGetBareTgid(int32_t *pid);
+
 aclError aclrtCmoAsync(void *src, size_t size, aclrtCmoType cmoType, aclrtStream stream);
+
+/* Memory ranges of the device with uncorrectable errors. 100000: the array is too small. 107001:
+ * no such device. 207000: not supported. [any] */
 aclError aclrtGetMemUceInfo(int32_t deviceId, aclrtMemUceInfo *memUceInfoArray, size_t arraySize,
                             size_t *retSize);
+
 aclError aclrtDeviceTaskAbort(int32_t deviceId, uint32_t timeout);
+
+/* Replace faulty memory ranges, at most 128; reserved fields zero. 100000: too many. 207000: not
+ * supported. [any] */
 aclError aclrtMemUceRepair(int32_t deviceId, aclrtMemUceInfo *memUceInfoArray, size_t arraySize);
+
+/* Stop the running task and drop the queued ones; threads that wait for the stream return
+ * 107023. 100000: NULL. 107003: of another context. [ctx] */
 aclError aclrtStreamAbort(aclrtStream stream);
+
 aclError aclrtBinaryGetGlobal(aclrtBinHandle binHandle, const char *name, void **dptr,
                               size_t *size);
 aclError aclrtGetMemcpyDescSize(aclrtMemcpyKind kind, size_t *descSize);
@@ -1210,21 +1506,41 @@ aclError aclrtMemcpyAsyncWithDesc(void *desc, aclrtMemcpyKind kind, aclrtStream 
 aclError aclrtValueWrite(void *devAddr, uint64_t value, uint32_t flag, aclrtStream stream);
 aclError aclrtValueWait(void *devAddr, uint64_t value, uint32_t flag, aclrtStream stream);
 aclError aclrtGetStreamAvailableNum(uint32_t *streamCount);
+
+/* Set the failure mode, overflow check, tag, caching or priority of a stream. 100000: NULL or
+ * unknown. [ctx] */
 aclError aclrtSetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType,
                                  aclrtStreamAttrValue *value);
+
 aclError aclrtGetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType,
                                  aclrtStreamAttrValue *value);
+
+/* A binary semaphore on the device. flag is 0 or ACL_NOTIFY_DEVICE_USE_ONLY. 207009: none left.
+ * [ctx] */
 aclError aclrtCreateNotify(aclrtNotify *notify, uint64_t flag);
+
+/* Destroy a notify. 100000: NULL. [any] */
 aclError aclrtDestroyNotify(aclrtNotify notify);
+
 aclError aclrtCntNotifyCreate(aclrtCntNotify *cntNotify, uint64_t flag);
 aclError aclrtCntNotifyDestroy(aclrtCntNotify cntNotify);
+
+/* Queue: set the notify when earlier tasks of `stream` are done. [ctx] */
 aclError aclrtRecordNotify(aclrtNotify notify, aclrtStream stream);
+
+/* Queue: wait for the notify and clear it; `timeout` in seconds, 0 for ever. [ctx] */
 aclError aclrtWaitAndResetNotify(aclrtNotify notify, aclrtStream stream, uint32_t timeout);
+
 aclError aclrtGetNotifyId(aclrtNotify notify, uint32_t *notifyId);
 aclError aclrtGetEventId(aclrtEvent event, uint32_t *eventId);
 aclError aclrtGetEventAvailNum(uint32_t *eventCount);
+
+/* One number about a device, by aclrtDevAttr. 107000: no such device or attribute. [any] */
 aclError aclrtGetDeviceInfo(uint32_t deviceId, aclrtDevAttr attr, int64_t *value);
+
+/* Lowest (7) and highest (0) priority; either pointer may be NULL. [ctx] */
 aclError aclrtDeviceGetStreamPriorityRange(int32_t *leastPriority, int32_t *greatestPriority);
+
 aclError aclrtGetDeviceCapability(int32_t deviceId, aclrtDevFeatureType devFeatureType,
                                   int32_t *value);
 aclError aclrtDeviceGetUuid(int32_t deviceId, aclrtUuid *uuid);
@@ -1239,7 +1555,10 @@ aclError aclrtDeviceGetP2PAtomicCapabilities(uint32_t *capabilities,
                                              const aclrtAtomicOperation *operations,
                                              const uint32_t count, int32_t srcDeviceId,
                                              int32_t dstDeviceId);
+
+/* The stream that NULL stands for. It orders its own tasks only. [ctx] */
 aclError aclrtCtxGetCurrentDefaultStream(aclrtStream *stream);
+
 aclError aclrtGetPrimaryCtxState(int32_t deviceId, uint32_t *flags, int32_t *active);
 aclError aclrtReduceAsync(void *dst, const void *src, uint64_t count, aclrtReduceKind kind,
                           aclDataType type, aclrtStream stream, void *reserve);
@@ -1272,10 +1591,21 @@ aclError aclrtMemcpyBatchAsync(void **dsts, size_t *destMaxs, void **srcs, size_
 aclError aclrtMemcpyBatchAsyncV2(void **dsts, size_t *destMaxs, void **srcs, size_t *sizes,
                                  size_t numBatches, aclrtMemcpyBatchAttr *attrs,
                                  size_t *attrsIndexes, size_t numAttrs, aclrtStream stream);
+
+/* A printable key of 65 bytes, NUL included, under which other processes open an allocation;
+ * devPtr is its start. 100000: NULL or 0. 107000: flags above 1, or not a start. [ctx] */
 aclError aclrtIpcMemGetExportKey(void *devPtr, size_t size, char *key, size_t len, uint64_t flags);
+
+/* End one import of the key, the oldest first; in the exporting process, end the export. [any] */
 aclError aclrtIpcMemClose(const char *key);
+
+/* Map another process's allocation here. flags 1 also enables peer access to its device. 107000:
+ * unknown key. 207006: not admitted. [ctx] */
 aclError aclrtIpcMemImportByKey(void **devPtr, const char *key, uint64_t flags);
+
+/* Admit processes, named by their aclrtDeviceGetBareTgid, to a key. 107000: none. [any] */
 aclError aclrtIpcMemSetImportPid(const char *key, int32_t *pid, size_t num);
+
 aclError aclrtIpcMemSetAttr(const char *key, aclrtIpcMemAttrType type, uint64_t attr);
 aclError aclrtIpcMemImportPidInterServer(const char *key, aclrtServerPid *serverPids, size_t num);
 aclError aclrtNotifyBatchReset(aclrtNotify *notifies, size_t num);
@@ -1284,17 +1614,36 @@ aclError aclrtNotifyImportByKey(aclrtNotify *notify, const char *key, uint64_t f
 aclError aclrtNotifySetImportPid(aclrtNotify notify, int32_t *pid, size_t num);
 aclError aclrtNotifySetImportPidInterServer(aclrtNotify notify, aclrtServerPid *serverPids,
                                             size_t num);
+
+/* From here, tasks queued on `stream` are kept in a model instead of run. `mode` says whose
+ * unsafe calls fail meanwhile. 107027: being captured already. [ctx] */
 aclError aclmdlRICaptureBegin(aclrtStream stream, aclmdlRICaptureMode mode);
+
+/* Whether the stream is being captured, and into which model. [any] */
 aclError aclmdlRICaptureGetInfo(aclrtStream stream, aclmdlRICaptureStatus *status,
                                 aclmdlRI *modelRI);
+
+/* End the capture and hand the model to the caller. 107038: not the thread that began, unless
+ * the mode is relaxed. [ctx] */
 aclError aclmdlRICaptureEnd(aclrtStream stream, aclmdlRI *modelRI);
+
+/* Set the calling thread's capture mode; *mode receives the former one. [thread] */
 aclError aclmdlRICaptureThreadExchangeMode(aclmdlRICaptureMode *mode);
+
+/* Queue a run of the model on `stream`. The memory its tasks name must still be there. [ctx] */
 aclError aclmdlRIExecuteAsync(aclmdlRI modelRI, aclrtStream stream);
+
 aclError aclmdlRIExecute(aclmdlRI modelRI, int32_t timeout);
+
+/* Destroy a model; only then may the memory its tasks name be freed. [any] */
 aclError aclmdlRIDestroy(aclmdlRI modelRI);
+
 aclError aclmdlRIDestroyRegisterCallback(aclmdlRI modelRI, aclrtCallback func, void *userData);
 aclError aclmdlRIDestroyUnregisterCallback(aclmdlRI modelRI, aclrtCallback func);
+
+/* Version of this interface: 1, 17, 0. 100000: NULL. [any] */
 aclError aclrtGetVersion(int32_t *majorVersion, int32_t *minorVersion, int32_t *patchVersion);
+
 aclError aclInitCallbackRegister(aclRegisterCallbackType type, aclInitCallbackFunc cbFunc,
                                  void *userData);
 aclError aclInitCallbackUnRegister(aclRegisterCallbackType type, aclInitCallbackFunc cbFunc);
@@ -1311,7 +1660,11 @@ aclError aclrtGetPhyDevIdByLogicDevId(const int32_t logicDevId, int32_t *const p
 aclError aclrtGetUserDevIdByPhyDevId(const int32_t phyDevId, int32_t *const userDevId);
 aclError aclrtGetPhyDevIdByUserDevId(const int32_t userDevId, int32_t *const phyDevId);
 aclError aclrtProfTrace(void *userdata, int32_t length, aclrtStream stream);
+
+/* Queue fn(args) to run on a thread of the library; later tasks of `stream` wait for it. fn
+ * makes no call that creates, frees or waits. 107011: the stream has a callback thread. [ctx] */
 aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void *args);
+
 aclError aclrtRegStreamStateCallback(const char *regName, aclrtStreamStateCallback callback,
                                      void *args);
 aclError aclrtRegDeviceStateCallback(const char *regName, aclrtDeviceStateCallback callback,
@@ -1338,9 +1691,17 @@ aclError aclrtCntNotifyWaitWithTimeout(aclrtCntNotify cntNotify, aclrtStream str
 aclError aclrtCntNotifyReset(aclrtCntNotify cntNotify, aclrtStream stream);
 aclError aclrtCntNotifyGetId(aclrtCntNotify cntNotify, uint32_t *notifyId);
 aclError aclrtPersistentTaskClean(aclrtStream stream);
+
+/* What kind of fault the device had, and whether aclrtRepairError is worth a try. 107001: no
+ * such device. [any] */
 aclError aclrtGetErrorVerbose(int32_t deviceId, aclrtErrorInfo *errorInfo);
+
 aclError aclrtRepairError(int32_t deviceId, const aclrtErrorInfo *errorInfo);
+
+/* Let devices or the host read and write a mapping, named by its exact start and size. Grants
+ * add up. 107000: NULL, 0, or other flags. 507899: granted differently already. [any] */
 aclError aclrtMemSetAccess(void *virPtr, size_t size, aclrtMemAccessDesc *desc, size_t count);
+
 aclError aclrtMemGetAccess(void *virPtr, aclrtMemLocation *location, uint64_t *flag);
 aclError aclrtSnapShotProcessLock(int pid, void *reserve);
 aclError aclrtSnapShotProcessUnlock(int pid, void *reserve);

@@ -16,25 +16,55 @@ typedef void *(*aclrtAllocatorAllocAdviseFunc)(aclrtAllocator allocator, size_t 
                                                aclrtAllocatorAddr addr);
 typedef void *(*aclrtAllocatorGetAddrFromBlockFunc)(aclrtAllocatorBlock block);
 
+/* Errors   0, or a code of <acl/error_codes/rt_error_codes.h> and <acl/acl_base_rt.h>.
+ *          Out-parameters are written only on 0.
+ * Threads  [any]       from any thread at any time
+ *          [ctx]       the same, and the thread has a current context, else 107002
+ *          [thread]    concerns the calling thread alone
+ *          [callback]  only from within the callback that received the argument
+ *          Destroying what another thread still uses is the caller's error. Calls on one
+ *          stream from several threads take effect in the order in which they arrive. */
+
 #pragma GCC visibility push(default)
 
+/* An empty description of an allocator, or NULL when host memory is short. [any] */
 aclrtAllocatorDesc aclrtAllocatorCreateDesc(void);
+
+/* Drop a description; registrations made from it stay. 100000: NULL. [any] */
 aclError aclrtAllocatorDestroyDesc(aclrtAllocatorDesc allocatorDesc);
+
+/* The object that the allocator's functions receive first. 100000: NULL. [any] */
 aclError aclrtAllocatorSetObjToDesc(aclrtAllocatorDesc allocatorDesc, aclrtAllocator allocator);
+
+/* Function that allocates a block, or returns NULL. 100000: NULL. [any] */
 aclError aclrtAllocatorSetAllocFuncToDesc(aclrtAllocatorDesc allocatorDesc,
                                           aclrtAllocatorAllocFunc func);
+
+/* Function that frees a block. 100000: NULL. [any] */
 aclError aclrtAllocatorSetFreeFuncToDesc(aclrtAllocatorDesc allocatorDesc,
                                          aclrtAllocatorFreeFunc func);
+
+/* Function that allocates a block, if possible at an address; optional. 100000: NULL. [any] */
 aclError aclrtAllocatorSetAllocAdviseFuncToDesc(aclrtAllocatorDesc allocatorDesc,
                                                 aclrtAllocatorAllocAdviseFunc func);
+
+/* Function that tells a block's address. 100000: NULL. [any] */
 aclError aclrtAllocatorSetGetAddrFromBlockFuncToDesc(aclrtAllocatorDesc allocatorDesc,
                                                      aclrtAllocatorGetAddrFromBlockFunc func);
+
+/* Attach a copy of the description to a stream, in place of an earlier one. 100000: NULL, or a
+ * function is missing. [any] */
 aclError aclrtAllocatorRegister(aclrtStream stream, aclrtAllocatorDesc allocatorDesc);
+
+/* What is attached to the stream; all outputs but the description may be NULL. 100000: nothing
+ * is. [any] */
 aclError aclrtAllocatorGetByStream(aclrtStream stream, aclrtAllocatorDesc *allocatorDesc,
                                    aclrtAllocator *allocator, aclrtAllocatorAllocFunc *allocFunc,
                                    aclrtAllocatorFreeFunc *freeFunc,
                                    aclrtAllocatorAllocAdviseFunc *allocAdviseFunc,
                                    aclrtAllocatorGetAddrFromBlockFunc *getAddrFromBlockFunc);
+
+/* Detach the allocator of a stream, if it has one. 100000: NULL. [any] */
 aclError aclrtAllocatorUnregister(aclrtStream stream);
 
 #pragma GCC visibility pop

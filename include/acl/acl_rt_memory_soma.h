@@ -31,14 +31,43 @@ typedef struct aclrtMemPoolProps {
     unsigned char reserved[32];
 } aclrtMemPoolProps;
 
+/* Errors   0, or a code of <acl/error_codes/rt_error_codes.h> and <acl/acl_base_rt.h>.
+ *          Out-parameters are written only on 0.
+ * Threads  [any]       from any thread at any time
+ *          [ctx]       the same, and the thread has a current context, else 107002
+ *          [thread]    concerns the calling thread alone
+ *          [callback]  only from within the callback that received the argument
+ *          Destroying what another thread still uses is the caller's error. Calls on one
+ *          stream from several threads take effect in the order in which they arrive. */
+
 #pragma GCC visibility push(default)
 
+/* A pool of one device; maxSize 0 means all of its memory, else rounded up to 2 MiB. 100000: a
+ * property that is not allowed. 107000: larger than the device. [ctx] */
 aclError aclrtMemPoolCreate(aclrtMemPool *memPool, const aclrtMemPoolProps *poolProps);
+
+/* Destroy a pool with whatever is still in use: its addresses end here. Does not wait. 507000:
+ * unknown pool. [any] */
 aclError aclrtMemPoolDestroy(const aclrtMemPool memPool);
+
+/* Set a reuse switch (uint32_t), the release threshold, or a peak back to 0 (uint64_t, bytes).
+ * 107000: read-only. 507000: unknown or too large. [any] */
 aclError aclrtMemPoolSetAttr(aclrtMemPool memPool, aclrtMemPoolAttr attr, void *value);
+
+/* Read an attribute: uint32_t for the switches, uint64_t bytes for the rest. 107000: NULL value
+ * or unknown pool. 507000: unknown attribute. [any] */
 aclError aclrtMemPoolGetAttr(aclrtMemPool memPool, aclrtMemPoolAttr attr, void *value);
+
+/* A block, rounded up to 2 MiB, for work queued on `stream` after this call. size 0 succeeds and
+ * leaves *ptr alone. 107003: stream of another context. 507000: no room in the pool. [ctx] */
 aclError aclrtMemPoolMallocAsync(void **ptr, size_t size, aclrtMemPool memPool, aclrtStream stream);
+
+/* Give a block back when `stream` gets here. Also takes other device memory. 100000: NULL.
+ * 107000: inside a block. 107003: stream of another context. [ctx] */
 aclError aclrtMemPoolFreeAsync(void *ptr, aclrtStream stream);
+
+/* Release unused memory until the pool holds minBytesToKeep. 507000: less than is in use, or
+ * more than the pool. [any] */
 aclError aclrtMemPoolTrimTo(aclrtMemPool memPool, size_t minBytesToKeep);
 
 #pragma GCC visibility pop
