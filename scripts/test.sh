@@ -1,0 +1,69 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# test.sh quick | all | lint | preset NAME | build NAME - what `make test` and its kin run.
+#   quick   checks of the tree, then every test suite in debug, with sanitizers and with clang
+#   all     quick, and what is too slow for every change: aarch64 build, long stress
+set -eu
+cd "$(dirname "$0")/.."
+jobs=$(nproc)
+
+say() { printf '\n== %s\n' "$*"; }
+
+build() {
+    cmake --preset "$1" >/dev/null
+    cmake --build "build/$1" -j "$jobs"
+}
+
+run_preset() {
+    say "build and test: $1"
+    build "$1"
+    ctest --preset "$1" -j "$jobs" ${2:+-L "$2"}
+}
+
+sources() { git ls-files '*.c' '*.h' | grep -v '^include/\(acl\|base\)/' |
+    grep -v '^tests/abi/acl_layout.c$' | grep -v '^src/face/acl/acl_symbols.h$'; }
+
+lint() {
+    say "include direction"
+    scripts/check_layers.py
+    say "generated files are fresh"
+    scripts/gen_acl.py --check
+    say "SPDX lines"
+    scripts/check_spdx.sh
+    say "formatting"
+    sources | xargs clang-format --dry-run --Werror
+    say "public headers alone: C11, C17, C++17, gcc and clang"
+    scripts/check_headers.sh
+}
+
+tidy() {
+    say "clang-tidy"
+    cmake --preset clang >/dev/null
+    cmake --build build/clang --target belay_version_script >/dev/null
+    git ls-files 'src/*.c' 'tools/*.c' | xargs -P "$jobs" -n 4 clang-tidy --quiet -p build/clang 2>/dev/null
+}
+
+case ${1:-quick} in
+lint) lint ;;
+preset) run_preset "$2" ;;
+build) say "build: $2"; build "$2" ;;
+quick | all)
+    lint
+    run_preset debug
+    say "exported symbols"
+    build release
+    scripts/check_exports.sh build/release
+    run_preset clang
+    run_preset asan
+    run_preset tsan
+    tidy
+    if [ "$1" = all ]; then
+        say "build: aarch64"
+        build aarch64
+        say "long stress"
+        BELAY_TEST_LONG=1 ctest --preset release -L stress
+    fi
+    say "all passed"
+    ;;
+*) sed -n '3,6p' "$0" >&2; exit 2 ;;
+esac
