@@ -591,12 +591,16 @@ def tree_files(spec):
     return files
 
 
-def write(path, text):
-    """Write only what changed, so that nothing is rebuilt for no reason."""
-    if path.exists() and path.read_text(encoding="utf-8") == text:
-        return
+def write_output(path, text):
+    """A file of the build folder: its time has to move, or it is made again and again."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
+
+
+def write(path, text):
+    """A file of the tree: left alone when it is right, so that nothing is rebuilt."""
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        write_output(path, text)
 
 
 def stale_files(files):
@@ -609,9 +613,9 @@ def run(args):
     if args.names:
         print("\n".join(spec.implemented))
     elif args.stubs:
-        write(args.stubs, render_stubs(spec))
+        write_output(args.stubs, render_stubs(spec))
     elif args.exports:
-        write(args.exports, render_exports(spec))
+        write_output(args.exports, render_exports(spec))
     elif args.check:
         stale = stale_files(tree_files(spec))
         if stale:
