@@ -31,7 +31,8 @@ void blyi_json_bool(struct blyi_json *json, const char *key, bool value);
  * values by a dotted path of object keys ("defaultDevice.default_device"). */
 bly_status blyi_json_check(const char *text, size_t length, int max_depth);
 /* Copies the value at `path` (strings unescaped, numbers and words as written) into buf.
- * False: absent, not a scalar, or too long. The text must have passed blyi_json_check(). */
+ * False, and buf untouched: absent, not a scalar, too long, or a string with U+0000. Of equal
+ * keys the last counts. The text must have passed blyi_json_check(). */
 bool blyi_json_lookup(const char *text, const char *path, char *buf, size_t size);
 
 #endif

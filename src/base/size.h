@@ -12,6 +12,7 @@
 #define BLYI_SIZE_H
 
 #include <belay/base.h>
+#include <stdbool.h>
 
 #define BLYI_SIZE_TEXT 48
 
@@ -23,5 +24,7 @@ const char *blyi_size_short(uint64_t bytes, char buf[BLYI_SIZE_TEXT]);
 
 /* E_PARSE: not a size, or above 2^63. */
 bly_status blyi_size_parse(const char *text, uint64_t *bytes);
+/* The same without a sentence: false where the former fails. */
+bool blyi_size_try_parse(const char *text, uint64_t *bytes);
 
 #endif

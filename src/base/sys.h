@@ -50,7 +50,7 @@ ssize_t blyi_sys_pwrite(int fd, const void *buf, size_t count, off_t offset);
 int blyi_sys_open(const char *path, int flags, mode_t mode);
 ssize_t blyi_sys_read(int fd, void *buf, size_t count);
 /* Returns an error number as pthread_create does. The new thread blocks all
- * asynchronous signals; `name` is at most 15 characters. */
+ * asynchronous signals; `name` is at most 15 characters. It must not detach itself. */
 int blyi_sys_thread_create(pthread_t *thread, const char *name, void *(*fn)(void *), void *arg);
 /* Waits while *word is `expected`, at most timeout_ns (0: no limit). Returns 0 when woken or
  * when the word differs, ETIMEDOUT, or EINTR; never fails otherwise. Wakes cannot be injected. */
@@ -61,8 +61,7 @@ uint64_t blyi_sys_count(enum blyi_sys_call call);
 const char *blyi_sys_name(enum blyi_sys_call call);
 
 /* The nth wrapped call from now (1 = the next one) fails once with `error`; 0 switches it off.
- * munmap, futex and read of an unrelated kind are never failed: they have no failure that a
- * caller could meet, or (futex) none that loses anything. */
+ * munmap and futex are never failed: they have no failure that a caller could meet. */
 void blyi_sys_fail_nth(uint64_t n, int error);
 bool blyi_sys_failed(void);
 /* Wrapped calls that could have been failed, since the process began. */

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * host.c - host memory of the library: counted, limited, and failed on purpose.
+ *
+ * Bytes are what the allocator says a block can hold, so no header is needed and sums are
+ * exact. All counters are relaxed: they order nothing.
+ */
+#include "base/host.h"
+#include "base/compiler.h"
+#include "base/nth.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+
+static _Atomic uint64_t live_bytes, live_blocks, peak_bytes, calls, limit_bytes;
+static struct blyi_nth failure;
+
+static void raise_peak(uint64_t live)
+{
+    uint64_t peak = atomic_load_explicit(&peak_bytes, memory_order_relaxed);
+    while (live > peak && !atomic_compare_exchange_weak_explicit(
+                              &peak_bytes, &peak, live, memory_order_relaxed, memory_order_relaxed))
+        ;
+}
+
+/* Books `size` bytes before they are asked for, so that two threads cannot pass the limit
+ * together. */
+static bool charge(size_t size)
+{
+    atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed);
+    if (unlikely(blyi_nth_hit(&failure)))
+        return false;
+    uint64_t limit = atomic_load_explicit(&limit_bytes, memory_order_relaxed);
+    uint64_t live = atomic_load_explicit(&live_bytes, memory_order_relaxed);
+    do {
+        if (limit > 0 && (live > limit || size > limit - live))
+            return false;
+    } while (!atomic_compare_exchange_weak_explicit(&live_bytes, &live, live + size,
+                                                    memory_order_relaxed, memory_order_relaxed));
+    return true;
+}
+
+static void discharge(size_t size)
+{
+    atomic_fetch_sub_explicit(&live_bytes, size, memory_order_relaxed);
+}
+
+/* Corrects the booked size to the real one. */
+static void *settle(void *ptr, size_t booked)
+{
+    if (unlikely(ptr == NULL)) {
+        discharge(booked);
+        return NULL;
+    }
+    /* Unsigned wrap subtracts when the block is smaller than booked. */
+    uint64_t more = (uint64_t)malloc_usable_size(ptr) - booked;
+    raise_peak(atomic_fetch_add_explicit(&live_bytes, more, memory_order_relaxed) + more);
+    atomic_fetch_add_explicit(&live_blocks, 1, memory_order_relaxed);
+    return ptr;
+}
+
+void *blyi_host_alloc(size_t size)
+{
+    if (size == 0)
+        size = 1; /* NULL means failure and nothing else */
+    return charge(size) ? settle(malloc(size), size) : NULL;
+}
+
+void *blyi_host_calloc(size_t count, size_t size)
+{
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes))
+        bytes = SIZE_MAX; /* counted, and refused by the allocator */
+    if (bytes == 0)
+        bytes = 1;
+    return charge(bytes) ? settle(calloc(1, bytes), bytes) : NULL;
+}
+
+void *blyi_host_realloc(void *old, size_t size)
+{
+    if (old == NULL)
+        return blyi_host_alloc(size);
+    if (size == 0)
+        size = 1;
+    size_t old_size = malloc_usable_size(old);
+    /* Both blocks are booked for a moment, as both may exist for one. */
+    if (!charge(size))
+        return NULL;
+    void *ptr = settle(realloc(old, size), size);
+    if (ptr != NULL) {
+        discharge(old_size);
+        atomic_fetch_sub_explicit(&live_blocks, 1, memory_order_relaxed);
+    }
+    return ptr;
+}
+
+char *blyi_host_strdup(const char *text)
+{
+    size_t size = strlen(text) + 1;
+    char *copy = blyi_host_alloc(size);
+    return copy ? memcpy(copy, text, size) : NULL;
+}
+
+void blyi_host_free(void *ptr)
+{
+    if (ptr == NULL)
+        return;
+    int saved_errno = errno;
+    discharge(malloc_usable_size(ptr));
+    atomic_fetch_sub_explicit(&live_blocks, 1, memory_order_relaxed);
+    free(ptr);
+    errno = saved_errno;
+}
+
+void blyi_host_stats(struct blyi_host_stats *out)
+{
+    out->live_bytes = atomic_load_explicit(&live_bytes, memory_order_relaxed);
+    out->live_blocks = atomic_load_explicit(&live_blocks, memory_order_relaxed);
+    out->peak_bytes = atomic_load_explicit(&peak_bytes, memory_order_relaxed);
+    out->calls = atomic_load_explicit(&calls, memory_order_relaxed);
+}
+
+void blyi_host_set_limit(uint64_t bytes)
+{
+    atomic_store_explicit(&limit_bytes, bytes, memory_order_relaxed);
+}
+
+void blyi_host_fail_nth(uint64_t n)
+{
+    blyi_nth_arm(&failure, n);
+}
+
+bool blyi_host_failed(void)
+{
+    return blyi_nth_fired(&failure);
+}

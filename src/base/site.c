@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * site.c - ids for return addresses.
+ *
+ * Known addresses are found without a lock in an open-addressing table that only gains
+ * entries. Lock SITE guards additions and growth. A table that was outgrown stays alive,
+ * because somebody may be reading it: all together they are less than twice the last one.
+ * Ids lead back to addresses through chunks that never move.
+ */
+#include "base/site.h"
+#include "base/compiler.h"
+#include "base/host.h"
+#include "base/lock.h"
+
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#define CHUNK_SITES 1024u
+#define N_CHUNKS    1024u
+#define TABLE_MIN   1024u
+
+struct entry {
+    /* Release after id, acquire before it: who finds the address finds its id. */
+    _Atomic(const void *) pc;
+    uint32_t id;
+};
+
+struct table {
+    struct table *outgrown;
+    size_t capacity; /* a power of two, at most half full */
+    struct entry entries[];
+};
+
+static struct blyi_lock grow_lock = BLYI_LOCK_INIT(BLYI_RANK_SITE);
+static _Atomic(struct table *) current;
+static _Atomic(const void **) chunks[N_CHUNKS];
+/* Release after the chunk's entry is written. */
+static _Atomic uint32_t n_sites;
+
+static size_t hash(const void *pc)
+{
+    uint64_t key = (uint64_t)(uintptr_t)pc * 0x9e3779b97f4a7c15u;
+    return (size_t)(key >> 32);
+}
+
+/* The entry of pc, or the empty one where it belongs. */
+static struct entry *probe(struct table *table, const void *pc, const void **found)
+{
+    size_t mask = table->capacity - 1, i = hash(pc) & mask;
+    while ((*found = atomic_load_explicit(&table->entries[i].pc, memory_order_acquire)) != NULL &&
+           *found != pc)
+        i = (i + 1) & mask;
+    return &table->entries[i];
+}
+
+static uint32_t lookup(struct table *table, const void *pc)
+{
+    const void *found = NULL;
+    struct entry *entry = table ? probe(table, pc, &found) : NULL;
+    return found ? entry->id : 0;
+}
+
+static void insert(struct table *table, const void *pc, uint32_t id)
+{
+    const void *found;
+    struct entry *entry = probe(table, pc, &found);
+    entry->id = id;
+    atomic_store_explicit(&entry->pc, pc, memory_order_release);
+}
+
+/* The table with room for one more, NULL when host memory is short. */
+static struct table *roomy_table_locked(uint32_t count)
+{
+    struct table *old = atomic_load_explicit(&current, memory_order_relaxed);
+    if (old && 2 * ((size_t)count + 1) <= old->capacity)
+        return old;
+    size_t capacity = old ? 2 * old->capacity : TABLE_MIN;
+    struct table *table = blyi_host_calloc(1, sizeof(*table) + capacity * sizeof(struct entry));
+    if (table == NULL)
+        return NULL;
+    table->outgrown = old;
+    table->capacity = capacity;
+    for (uint32_t id = 1; id <= count; id++)
+        insert(table, blyi_site_pc(id), id);
+    atomic_store_explicit(&current, table, memory_order_release);
+    return table;
+}
+
+static const void **roomy_chunk_locked(uint32_t count)
+{
+    if (count / CHUNK_SITES >= N_CHUNKS)
+        return NULL;
+    _Atomic(const void **) *place = &chunks[count / CHUNK_SITES];
+    const void **chunk = atomic_load_explicit(place, memory_order_relaxed);
+    if (chunk == NULL) {
+        chunk = blyi_host_calloc(CHUNK_SITES, sizeof(*chunk));
+        atomic_store_explicit(place, chunk, memory_order_release);
+    }
+    return chunk;
+}
+
+static uint32_t intern_new(const void *pc)
+{
+    blyi_lock_take(&grow_lock);
+    uint32_t id = lookup(atomic_load_explicit(&current, memory_order_relaxed), pc);
+    if (id == 0) {
+        uint32_t count = atomic_load_explicit(&n_sites, memory_order_relaxed);
+        const void **chunk = roomy_chunk_locked(count);
+        struct table *table = chunk ? roomy_table_locked(count) : NULL;
+        if (table != NULL) {
+            id = count + 1;
+            chunk[count % CHUNK_SITES] = pc;
+            atomic_store_explicit(&n_sites, id, memory_order_release);
+            insert(table, pc, id);
+        }
+    }
+    blyi_lock_drop(&grow_lock);
+    return id;
+}
+
+uint32_t blyi_site_intern(const void *pc)
+{
+    if (unlikely(pc == NULL))
+        return 0;
+    uint32_t id = lookup(atomic_load_explicit(&current, memory_order_acquire), pc);
+    return likely(id != 0) ? id : intern_new(pc);
+}
+
+const void *blyi_site_pc(uint32_t site)
+{
+    if (site == 0 || site > blyi_site_count())
+        return NULL;
+    const void **chunk =
+        atomic_load_explicit(&chunks[(site - 1) / CHUNK_SITES], memory_order_acquire);
+    return chunk[(site - 1) % CHUNK_SITES];
+}
+
+uint32_t blyi_site_count(void)
+{
+    return atomic_load_explicit(&n_sites, memory_order_acquire);
+}
+
+const char *blyi_site_text(uint32_t site, char buf[BLYI_SITE_TEXT])
+{
+    const char *pc = blyi_site_pc(site);
+    Dl_info info;
+    if (pc == NULL) {
+        snprintf(buf, BLYI_SITE_TEXT, "an unknown place");
+        return buf;
+    }
+    /* One byte back: a return address behind a last call may belong to the next function. */
+    if (dladdr(pc - 1, &info) == 0 || info.dli_fname == NULL) {
+        snprintf(buf, BLYI_SITE_TEXT, "%p", (const void *)pc);
+        return buf;
+    }
+    const char *slash = strrchr(info.dli_fname, '/'), *module = slash ? slash + 1 : info.dli_fname;
+    if (info.dli_sname && info.dli_saddr)
+        snprintf(buf, BLYI_SITE_TEXT, "%.160s+0x%tx (%.64s)", info.dli_sname,
+                 pc - (const char *)info.dli_saddr, module);
+    else
+        snprintf(buf, BLYI_SITE_TEXT, "0x%tx (%.64s)", pc - (const char *)info.dli_fbase, module);
+    return buf;
+}
