@@ -30,6 +30,8 @@
     X(ALLOC, CHOICE, "stock", 0, 0, "stock|pool: who serves aclrtMalloc")                          \
     X(REPORT, TEXT, "", 0, 0,                                                                      \
       "where the report goes at exit: - (stderr), *.json, *.txt; %p is the pid; empty: none")      \
+    X(SYMBOLIZER, TEXT, "", 0, 0,                                                                  \
+      "program that finds function, file and line for reports; empty: belay, beside the library")  \
     X(LOG, CHOICE, "warn", 0, 0, "error|warn|info|debug: what is logged to stderr")                \
     X(WINDOW, SIZE, "0", 0, (int64_t)1 << 46,                                                      \
       "addresses reserved for each card; 0: twice its memory, at least 64 GiB")                    \

@@ -17,7 +17,8 @@
 #define BLYI_PROBES(X)                                                                             \
     X(CARD_OPEN, "card-open")         /* card, size total, aux overhead */                         \
     X(CARD_CLOSE, "card-close")       /* card */                                                   \
-    X(ALLOC, "alloc")                 /* card address size asked rounded backed page_kind site */  \
+    X(ALLOC, "alloc")                 /* card address size asked rounded backed page_kind site;    \
+                                         aux: what would be backed without the +32, 0: not told */ \
     X(FREE, "free")                   /* card address size asked rounded backed site */            \
     X(RESET_FREE, "reset-free")       /* as FREE: taken back by a device reset, not by the user */ \
     X(ALLOC_FAIL, "alloc-fail")       /* card size asked site, aux status */                       \

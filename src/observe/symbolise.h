@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * symbolise.h - function, file and line of sites, for a reader.
+ *
+ * The library depends on libc alone, so the debug information is read by a helper process,
+ * `belay symbolize`: option SYMBOLIZER, else ../bin/belay beside the library. Without a helper,
+ * or where it knows nothing, the dynamic symbols must do: a function and no file.
+ *
+ * Sent to the helper, one line an address: MODULE <tab> OFFSET <tab> BUILD-ID (hex; may be empty).
+ * OFFSET is hexadecimal, an address as the module's file counts them. It answers one line each:
+ * FUNCTION <tab> FILE <tab> LINE, where what is not known is empty.
+ */
+#ifndef BLYI_SYMBOLISE_H
+#define BLYI_SYMBOLISE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct blyi_source {
+    char *function; /* never NULL after blyi_symbolise() */
+    char *file;     /* "" when unknown */
+    uint32_t line;
+};
+
+/* Fills out[i] for sites[i]; free with blyi_sources_fini(). Runs at most BLYI_SYMBOLISE_MS in the
+ * helper. When host memory is short, texts are constants that say so. */
+#define BLYI_SYMBOLISE_MS 5000
+void blyi_symbolise(const uint32_t *sites, size_t n, struct blyi_source *out);
+void blyi_sources_fini(struct blyi_source *sources, size_t n);
+
+#define BLYI_SOURCE_TEXT 512
+/* "function file:line", or "function" without a file. */
+const char *blyi_source_text(const struct blyi_source *source, char buf[BLYI_SOURCE_TEXT]);
+
+#endif
