@@ -5,6 +5,254 @@
 #ifndef BLYI_ACL_SYMBOLS_H
 #define BLYI_ACL_SYMBOLS_H
 
-#define BLYI_ACL_SYMBOLS(X)
+#include <acl/acl_base_rt.h>
+#include <acl/acl_rt_allocator.h>
+#include <acl/acl_rt.h>
+
+#define BLYI_ACL_SYMBOLS(X)                        \
+    X(aclCreateDataBuffer)                         \
+    X(aclDestroyDataBuffer)                        \
+    X(aclFinalize)                                 \
+    X(aclFinalizeCallbackRegister)                 \
+    X(aclFinalizeCallbackUnRegister)               \
+    X(aclFinalizeReference)                        \
+    X(aclGetDataBufferAddr)                        \
+    X(aclGetDataBufferSize)                        \
+    X(aclGetDataBufferSizeV2)                      \
+    X(aclGetRecentErrMsg)                          \
+    X(aclInit)                                     \
+    X(aclInitCallbackRegister)                     \
+    X(aclInitCallbackUnRegister)                   \
+    X(aclUpdateDataBuffer)                         \
+    X(aclrtAllocatorCreateDesc)                    \
+    X(aclrtAllocatorDestroyDesc)                   \
+    X(aclrtAllocatorGetByStream)                   \
+    X(aclrtAllocatorRegister)                      \
+    X(aclrtAllocatorSetAllocAdviseFuncToDesc)      \
+    X(aclrtAllocatorSetAllocFuncToDesc)            \
+    X(aclrtAllocatorSetFreeFuncToDesc)             \
+    X(aclrtAllocatorSetGetAddrFromBlockFuncToDesc) \
+    X(aclrtAllocatorSetObjToDesc)                  \
+    X(aclrtAllocatorUnregister)                    \
+    X(aclrtCreateContext)                          \
+    X(aclrtCreateEvent)                            \
+    X(aclrtCreateEventExWithFlag)                  \
+    X(aclrtCreateEventWithFlag)                    \
+    X(aclrtCreateStream)                           \
+    X(aclrtCreateStreamConfigHandle)               \
+    X(aclrtCreateStreamV2)                         \
+    X(aclrtCreateStreamWithConfig)                 \
+    X(aclrtCtxGetCurrentDefaultStream)             \
+    X(aclrtCtxGetSysParamOpt)                      \
+    X(aclrtCtxSetSysParamOpt)                      \
+    X(aclrtDestroyContext)                         \
+    X(aclrtDestroyEvent)                           \
+    X(aclrtDestroyStream)                          \
+    X(aclrtDestroyStreamConfigHandle)              \
+    X(aclrtDestroyStreamForce)                     \
+    X(aclrtDeviceGetStreamPriorityRange)           \
+    X(aclrtEventElapsedTime)                       \
+    X(aclrtEventGetTimestamp)                      \
+    X(aclrtFree)                                   \
+    X(aclrtFreeHost)                               \
+    X(aclrtFreeHostWithDevSync)                    \
+    X(aclrtFreeWithDevSync)                        \
+    X(aclrtGetCurrentContext)                      \
+    X(aclrtGetDevice)                              \
+    X(aclrtGetDeviceCount)                         \
+    X(aclrtGetEventAvailNum)                       \
+    X(aclrtGetEventId)                             \
+    X(aclrtGetLastError)                           \
+    X(aclrtGetPrimaryCtxState)                     \
+    X(aclrtGetRunMode)                             \
+    X(aclrtGetStreamAvailableNum)                  \
+    X(aclrtGetSysParamOpt)                         \
+    X(aclrtLaunchCallback)                         \
+    X(aclrtLaunchHostFunc)                         \
+    X(aclrtMalloc)                                 \
+    X(aclrtMallocAlign32)                          \
+    X(aclrtMallocCached)                           \
+    X(aclrtMallocForTaskScheduler)                 \
+    X(aclrtMallocHost)                             \
+    X(aclrtMallocHostWithCfg)                      \
+    X(aclrtMallocWithCfg)                          \
+    X(aclrtMemcpy)                                 \
+    X(aclrtMemcpy2d)                               \
+    X(aclrtMemcpy2dAsync)                          \
+    X(aclrtMemcpyAsync)                            \
+    X(aclrtMemcpyAsyncWithCondition)               \
+    X(aclrtMemset)                                 \
+    X(aclrtMemsetAsync)                            \
+    X(aclrtMemsetD32)                              \
+    X(aclrtMemsetD32Async)                         \
+    X(aclrtPeekAtLastError)                        \
+    X(aclrtProcessReport)                          \
+    X(aclrtQueryEvent)                             \
+    X(aclrtQueryEventStatus)                       \
+    X(aclrtQueryEventWaitStatus)                   \
+    X(aclrtRecordEvent)                            \
+    X(aclrtRecordEventWithFlag)                    \
+    X(aclrtResetDevice)                            \
+    X(aclrtResetDeviceForce)                       \
+    X(aclrtResetEvent)                             \
+    X(aclrtSetCurrentContext)                      \
+    X(aclrtSetDevice)                              \
+    X(aclrtSetOpWaitTimeout)                       \
+    X(aclrtSetStreamConfigOpt)                     \
+    X(aclrtSetSysParamOpt)                         \
+    X(aclrtStreamGetFlags)                         \
+    X(aclrtStreamGetId)                            \
+    X(aclrtStreamGetPriority)                      \
+    X(aclrtStreamQuery)                            \
+    X(aclrtStreamWaitEvent)                        \
+    X(aclrtStreamWaitEventWithFlag)                \
+    X(aclrtStreamWaitEventWithTimeout)             \
+    X(aclrtSubscribeReport)                        \
+    X(aclrtSynchronizeDevice)                      \
+    X(aclrtSynchronizeDeviceWithTimeout)           \
+    X(aclrtSynchronizeEvent)                       \
+    X(aclrtSynchronizeEventWithTimeout)            \
+    X(aclrtSynchronizeStream)                      \
+    X(aclrtSynchronizeStreamWithTimeout)           \
+    X(aclrtUnSubscribeReport)
+
+#pragma GCC visibility push(default)
+aclDataBuffer *bly_acl_aclCreateDataBuffer(void *data, size_t size);
+aclError bly_acl_aclDestroyDataBuffer(const aclDataBuffer *dataBuffer);
+aclError bly_acl_aclFinalize(void);
+aclError bly_acl_aclFinalizeCallbackRegister(aclRegisterCallbackType type,
+                                             aclFinalizeCallbackFunc cbFunc, void *userData);
+aclError bly_acl_aclFinalizeCallbackUnRegister(aclRegisterCallbackType type,
+                                               aclFinalizeCallbackFunc cbFunc);
+aclError bly_acl_aclFinalizeReference(uint64_t *refCount);
+void *bly_acl_aclGetDataBufferAddr(const aclDataBuffer *dataBuffer);
+uint32_t bly_acl_aclGetDataBufferSize(const aclDataBuffer *dataBuffer);
+size_t bly_acl_aclGetDataBufferSizeV2(const aclDataBuffer *dataBuffer);
+const char *bly_acl_aclGetRecentErrMsg(void);
+aclError bly_acl_aclInit(const char *configPath);
+aclError bly_acl_aclInitCallbackRegister(aclRegisterCallbackType type, aclInitCallbackFunc cbFunc,
+                                         void *userData);
+aclError bly_acl_aclInitCallbackUnRegister(aclRegisterCallbackType type,
+                                           aclInitCallbackFunc cbFunc);
+aclError bly_acl_aclUpdateDataBuffer(aclDataBuffer *dataBuffer, void *data, size_t size);
+aclrtAllocatorDesc bly_acl_aclrtAllocatorCreateDesc(void);
+aclError bly_acl_aclrtAllocatorDestroyDesc(aclrtAllocatorDesc allocatorDesc);
+aclError bly_acl_aclrtAllocatorGetByStream(aclrtStream stream, aclrtAllocatorDesc *allocatorDesc,
+                                           aclrtAllocator *allocator,
+                                           aclrtAllocatorAllocFunc *allocFunc,
+                                           aclrtAllocatorFreeFunc *freeFunc,
+                                           aclrtAllocatorAllocAdviseFunc *allocAdviseFunc,
+                                           aclrtAllocatorGetAddrFromBlockFunc *getAddrFromBlockFunc);
+aclError bly_acl_aclrtAllocatorRegister(aclrtStream stream, aclrtAllocatorDesc allocatorDesc);
+aclError bly_acl_aclrtAllocatorSetAllocAdviseFuncToDesc(aclrtAllocatorDesc allocatorDesc,
+                                                        aclrtAllocatorAllocAdviseFunc func);
+aclError bly_acl_aclrtAllocatorSetAllocFuncToDesc(aclrtAllocatorDesc allocatorDesc,
+                                                  aclrtAllocatorAllocFunc func);
+aclError bly_acl_aclrtAllocatorSetFreeFuncToDesc(aclrtAllocatorDesc allocatorDesc,
+                                                 aclrtAllocatorFreeFunc func);
+aclError bly_acl_aclrtAllocatorSetGetAddrFromBlockFuncToDesc(aclrtAllocatorDesc allocatorDesc,
+                                                             aclrtAllocatorGetAddrFromBlockFunc func);
+aclError bly_acl_aclrtAllocatorSetObjToDesc(aclrtAllocatorDesc allocatorDesc,
+                                            aclrtAllocator allocator);
+aclError bly_acl_aclrtAllocatorUnregister(aclrtStream stream);
+aclError bly_acl_aclrtCreateContext(aclrtContext *context, int32_t deviceId);
+aclError bly_acl_aclrtCreateEvent(aclrtEvent *event);
+aclError bly_acl_aclrtCreateEventExWithFlag(aclrtEvent *event, uint32_t flag);
+aclError bly_acl_aclrtCreateEventWithFlag(aclrtEvent *event, uint32_t flag);
+aclError bly_acl_aclrtCreateStream(aclrtStream *stream);
+aclrtStreamConfigHandle *bly_acl_aclrtCreateStreamConfigHandle(void);
+aclError bly_acl_aclrtCreateStreamV2(aclrtStream *stream, const aclrtStreamConfigHandle *handle);
+aclError bly_acl_aclrtCreateStreamWithConfig(aclrtStream *stream, uint32_t priority, uint32_t flag);
+aclError bly_acl_aclrtCtxGetCurrentDefaultStream(aclrtStream *stream);
+aclError bly_acl_aclrtCtxGetSysParamOpt(aclSysParamOpt opt, int64_t *value);
+aclError bly_acl_aclrtCtxSetSysParamOpt(aclSysParamOpt opt, int64_t value);
+aclError bly_acl_aclrtDestroyContext(aclrtContext context);
+aclError bly_acl_aclrtDestroyEvent(aclrtEvent event);
+aclError bly_acl_aclrtDestroyStream(aclrtStream stream);
+aclError bly_acl_aclrtDestroyStreamConfigHandle(aclrtStreamConfigHandle *handle);
+aclError bly_acl_aclrtDestroyStreamForce(aclrtStream stream);
+aclError bly_acl_aclrtDeviceGetStreamPriorityRange(int32_t *leastPriority,
+                                                   int32_t *greatestPriority);
+aclError bly_acl_aclrtEventElapsedTime(float *ms, aclrtEvent startEvent, aclrtEvent endEvent);
+aclError bly_acl_aclrtEventGetTimestamp(aclrtEvent event, uint64_t *timestamp);
+aclError bly_acl_aclrtFree(void *devPtr);
+aclError bly_acl_aclrtFreeHost(void *hostPtr);
+aclError bly_acl_aclrtFreeHostWithDevSync(void *hostPtr);
+aclError bly_acl_aclrtFreeWithDevSync(void *devPtr);
+aclError bly_acl_aclrtGetCurrentContext(aclrtContext *context);
+aclError bly_acl_aclrtGetDevice(int32_t *deviceId);
+aclError bly_acl_aclrtGetDeviceCount(uint32_t *count);
+aclError bly_acl_aclrtGetEventAvailNum(uint32_t *eventCount);
+aclError bly_acl_aclrtGetEventId(aclrtEvent event, uint32_t *eventId);
+aclError bly_acl_aclrtGetLastError(aclrtLastErrLevel level);
+aclError bly_acl_aclrtGetPrimaryCtxState(int32_t deviceId, uint32_t *flags, int32_t *active);
+aclError bly_acl_aclrtGetRunMode(aclrtRunMode *runMode);
+aclError bly_acl_aclrtGetStreamAvailableNum(uint32_t *streamCount);
+aclError bly_acl_aclrtGetSysParamOpt(aclSysParamOpt opt, int64_t *value);
+aclError bly_acl_aclrtLaunchCallback(aclrtCallback fn, void *userData,
+                                     aclrtCallbackBlockType blockType, aclrtStream stream);
+aclError bly_acl_aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void *args);
+aclError bly_acl_aclrtMalloc(void **devPtr, size_t size, aclrtMemMallocPolicy policy);
+aclError bly_acl_aclrtMallocAlign32(void **devPtr, size_t size, aclrtMemMallocPolicy policy);
+aclError bly_acl_aclrtMallocCached(void **devPtr, size_t size, aclrtMemMallocPolicy policy);
+aclError bly_acl_aclrtMallocForTaskScheduler(void **devPtr, size_t size,
+                                             aclrtMemMallocPolicy policy, aclrtMallocConfig *cfg);
+aclError bly_acl_aclrtMallocHost(void **hostPtr, size_t size);
+aclError bly_acl_aclrtMallocHostWithCfg(void **ptr, uint64_t size, aclrtMallocConfig *cfg);
+aclError bly_acl_aclrtMallocWithCfg(void **devPtr, size_t size, aclrtMemMallocPolicy policy,
+                                    aclrtMallocConfig *cfg);
+aclError bly_acl_aclrtMemcpy(void *dst, size_t destMax, const void *src, size_t count,
+                             aclrtMemcpyKind kind);
+aclError bly_acl_aclrtMemcpy2d(void *dst, size_t dpitch, const void *src, size_t spitch,
+                               size_t width, size_t height, aclrtMemcpyKind kind);
+aclError bly_acl_aclrtMemcpy2dAsync(void *dst, size_t dpitch, const void *src, size_t spitch,
+                                    size_t width, size_t height, aclrtMemcpyKind kind,
+                                    aclrtStream stream);
+aclError bly_acl_aclrtMemcpyAsync(void *dst, size_t destMax, const void *src, size_t count,
+                                  aclrtMemcpyKind kind, aclrtStream stream);
+aclError bly_acl_aclrtMemcpyAsyncWithCondition(void *dst, size_t destMax, const void *src,
+                                               size_t count, aclrtMemcpyKind kind,
+                                               aclrtStream stream);
+aclError bly_acl_aclrtMemset(void *devPtr, size_t maxCount, int32_t value, size_t count);
+aclError bly_acl_aclrtMemsetAsync(void *devPtr, size_t maxCount, int32_t value, size_t count,
+                                  aclrtStream stream);
+aclError bly_acl_aclrtMemsetD32(void *ptr, size_t memSize, uint32_t value, size_t N);
+aclError bly_acl_aclrtMemsetD32Async(void *ptr, size_t memSize, uint32_t value, size_t N,
+                                     aclrtStream stream);
+aclError bly_acl_aclrtPeekAtLastError(aclrtLastErrLevel level);
+aclError bly_acl_aclrtProcessReport(int32_t timeout);
+aclError bly_acl_aclrtQueryEvent(aclrtEvent event, aclrtEventStatus *status);
+aclError bly_acl_aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus *status);
+aclError bly_acl_aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus *status);
+aclError bly_acl_aclrtRecordEvent(aclrtEvent event, aclrtStream stream);
+aclError bly_acl_aclrtRecordEventWithFlag(aclrtEvent event, aclrtStream stream, uint32_t flag);
+aclError bly_acl_aclrtResetDevice(int32_t deviceId);
+aclError bly_acl_aclrtResetDeviceForce(int32_t deviceId);
+aclError bly_acl_aclrtResetEvent(aclrtEvent event, aclrtStream stream);
+aclError bly_acl_aclrtSetCurrentContext(aclrtContext context);
+aclError bly_acl_aclrtSetDevice(int32_t deviceId);
+aclError bly_acl_aclrtSetOpWaitTimeout(uint32_t timeout);
+aclError bly_acl_aclrtSetStreamConfigOpt(aclrtStreamConfigHandle *handle,
+                                         aclrtStreamConfigAttr attr, const void *attrValue,
+                                         size_t valueSize);
+aclError bly_acl_aclrtSetSysParamOpt(aclSysParamOpt opt, int64_t value);
+aclError bly_acl_aclrtStreamGetFlags(aclrtStream stream, uint32_t *flags);
+aclError bly_acl_aclrtStreamGetId(aclrtStream stream, int32_t *streamId);
+aclError bly_acl_aclrtStreamGetPriority(aclrtStream stream, uint32_t *priority);
+aclError bly_acl_aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus *status);
+aclError bly_acl_aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event);
+aclError bly_acl_aclrtStreamWaitEventWithFlag(aclrtStream stream, aclrtEvent event,
+                                              uint32_t timeout, uint32_t flag);
+aclError bly_acl_aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event,
+                                                 int32_t timeout);
+aclError bly_acl_aclrtSubscribeReport(uint64_t threadId, aclrtStream stream);
+aclError bly_acl_aclrtSynchronizeDevice(void);
+aclError bly_acl_aclrtSynchronizeDeviceWithTimeout(int32_t timeout);
+aclError bly_acl_aclrtSynchronizeEvent(aclrtEvent event);
+aclError bly_acl_aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout);
+aclError bly_acl_aclrtSynchronizeStream(aclrtStream stream);
+aclError bly_acl_aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout);
+aclError bly_acl_aclrtUnSubscribeReport(uint64_t threadId, aclrtStream stream);
+#pragma GCC visibility pop
 
 #endif /* BLYI_ACL_SYMBOLS_H */

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * acl_error.c - the one table of codes, and the text of recent errors.
+ *
+ * Nothing here takes a lock; message.c keeps the text.
+ */
+#include "face/acl/acl_error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/assert.h"
+#include "face/acl/message.h"
+
+/* X(status, code): what a status is called where no exception below says otherwise. */
+#define DEFAULT_CODES(X)                                                                           \
+    X(OK, ACL_SUCCESS)                                                                             \
+    X(E_INVALID, ACL_ERROR_RT_PARAM_INVALID)                                                       \
+    X(E_NO_MEMORY, ACL_ERROR_RT_MEMORY_ALLOCATION)                                                 \
+    X(E_CAP, ACL_ERROR_RT_MEMORY_ALLOCATION)                                                       \
+    X(E_HOST_MEMORY, ACL_ERROR_RT_MEMORY_ALLOCATION)                                               \
+    X(E_DEVICE, ACL_ERROR_RT_INVALID_DEVICEID)                                                     \
+    X(E_NO_CONTEXT, ACL_ERROR_RT_CONTEXT_NULL)                                                     \
+    X(E_HANDLE, ACL_ERROR_RT_INVALID_HANDLE)                                                       \
+    X(E_STREAM_CONTEXT, ACL_ERROR_RT_STREAM_CONTEXT)                                               \
+    X(E_NO_STREAM, ACL_ERROR_RT_NO_STREAM_RESOURCE)                                                \
+    X(E_NO_EVENT, ACL_ERROR_RT_NO_EVENT_RESOURCE)                                                  \
+    X(E_NO_NOTIFY, ACL_ERROR_RT_NO_NOTIFY_RESOURCE)                                                \
+    X(E_UNSUPPORTED, ACL_ERROR_RT_FEATURE_NOT_SUPPORT)                                             \
+    X(E_TIMEOUT, ACL_ERROR_RT_WAIT_TIMEOUT)                                                        \
+    X(E_STATE, ACL_ERROR_RT_INTERNAL_ERROR)                                                        \
+    X(E_RELEASED, ACL_ERROR_RT_CONTEXT_RELEASE_ERROR)                                              \
+    X(E_ALIGN, ACL_ERROR_RT_PARAM_INVALID)                                                         \
+    X(E_REGISTERED, ACL_ERROR_HOST_MEMORY_ALREADY_REGISTERED)                                      \
+    X(E_NOT_REGISTERED, ACL_ERROR_HOST_MEMORY_NOT_REGISTERED)                                      \
+    X(E_SUBSCRIBED, ACL_ERROR_RT_STREAM_SUBSCRIBE)                                                 \
+    X(E_NOT_SUBSCRIBED, ACL_ERROR_RT_STREAM_NO_CB_REG)                                             \
+    X(E_NOT_RECORDED, ACL_ERROR_RT_INTERNAL_ERROR)                                                 \
+    X(E_NOT_COMPLETE, ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID)                                        \
+    X(E_FAULT, ACL_ERROR_RT_SYS_DMA)                                                               \
+    X(E_ABORTED, ACL_ERROR_RT_STREAM_ABORT)                                                        \
+    X(E_FORKED, ACL_ERROR_RT_DRV_INTERNAL_ERROR)                                                   \
+    X(E_IO, ACL_ERROR_INVALID_FILE)                                                                \
+    X(E_PARSE, ACL_ERROR_PARSE_FILE)                                                               \
+    X(E_PIN_LIMIT, ACL_ERROR_RT_MEMORY_ALLOCATION)                                                 \
+    X(E_SYSTEM, ACL_ERROR_RT_DRV_INTERNAL_ERROR)                                                   \
+    X(E_CANCELLED, ACL_ERROR_RT_INTERNAL_ERROR)
+
+/* X(function, status, code): where a call has a code of its own. A device that cannot be
+ * brought up is 507033 whatever was short; the sentence says what. A bad address is the
+ * driver's "bad input" in a synchronous call and a failed transfer (default) in a stream. */
+#define EXCEPTIONS(X)                                                                              \
+    X(aclInit, E_IO, ACL_ERROR_INTERNAL_ERROR) /* the model file, hence the SoC name */            \
+    X(aclInit, E_PARSE, ACL_ERROR_INTERNAL_ERROR)                                                  \
+    X(aclInit, E_INVALID, ACL_ERROR_INTERNAL_ERROR)                                                \
+    X(aclInit, E_HOST_MEMORY, ACL_ERROR_BAD_ALLOC)                                                 \
+    X(aclrtSetDevice, E_NO_MEMORY, ACL_ERROR_RT_DEV_SETUP_ERROR)                                   \
+    X(aclrtSetDevice, E_CAP, ACL_ERROR_RT_DEV_SETUP_ERROR)                                         \
+    X(aclrtSetDevice, E_HOST_MEMORY, ACL_ERROR_RT_DEV_SETUP_ERROR)                                 \
+    X(aclrtSetDevice, E_SYSTEM, ACL_ERROR_RT_DEV_SETUP_ERROR)                                      \
+    X(aclrtSetDevice, E_FORKED, ACL_ERROR_RT_DEV_SETUP_ERROR)                                      \
+    X(aclrtSetDevice, E_IO, ACL_ERROR_RT_DEV_SETUP_ERROR)                                          \
+    X(aclrtSetDevice, E_PARSE, ACL_ERROR_RT_DEV_SETUP_ERROR)                                       \
+    X(aclrtSetDevice, E_INVALID, ACL_ERROR_RT_DEV_SETUP_ERROR)                                     \
+    X(aclrtCreateContext, E_NO_MEMORY, ACL_ERROR_RT_DEV_SETUP_ERROR)                               \
+    X(aclrtCreateContext, E_CAP, ACL_ERROR_RT_DEV_SETUP_ERROR)                                     \
+    X(aclrtCreateContext, E_HOST_MEMORY, ACL_ERROR_RT_DEV_SETUP_ERROR)                             \
+    X(aclrtCreateContext, E_SYSTEM, ACL_ERROR_RT_DEV_SETUP_ERROR)                                  \
+    X(aclrtCreateContext, E_FORKED, ACL_ERROR_RT_DEV_SETUP_ERROR)                                  \
+    X(aclrtCreateContext, E_IO, ACL_ERROR_RT_DEV_SETUP_ERROR)                                      \
+    X(aclrtCreateContext, E_PARSE, ACL_ERROR_RT_DEV_SETUP_ERROR)                                   \
+    X(aclrtCreateContext, E_INVALID, ACL_ERROR_RT_DEV_SETUP_ERROR)                                 \
+    X(aclrtDestroyContext, E_HANDLE, ACL_ERROR_RT_CONTEXT_NULL)                                    \
+    X(aclrtSetCurrentContext, E_HANDLE, ACL_ERROR_RT_CONTEXT_NULL)                                 \
+    X(aclrtCtxGetSysParamOpt, E_STATE, ACL_ERROR_RT_SYSPARAMOPT_NOT_SET)                           \
+    X(aclrtSynchronizeDeviceWithTimeout, E_TIMEOUT, ACL_ERROR_RT_STREAM_SYNC_TIMEOUT)              \
+    X(aclrtSynchronizeStreamWithTimeout, E_TIMEOUT, ACL_ERROR_RT_STREAM_SYNC_TIMEOUT)              \
+    X(aclrtSynchronizeEventWithTimeout, E_TIMEOUT, ACL_ERROR_RT_EVENT_SYNC_TIMEOUT)                \
+    X(aclrtProcessReport, E_TIMEOUT, ACL_ERROR_RT_REPORT_TIMEOUT)                                  \
+    X(aclrtProcessReport, E_NOT_SUBSCRIBED, ACL_ERROR_RT_THREAD_SUBSCRIBE)                         \
+    X(aclrtUnSubscribeReport, E_NOT_SUBSCRIBED, ACL_ERROR_RT_THREAD_SUBSCRIBE)                     \
+    X(aclrtMemcpy, E_FAULT, ACL_ERROR_RT_PARAM_INVALID)                                            \
+    X(aclrtMemcpy2d, E_FAULT, ACL_ERROR_RT_PARAM_INVALID)                                          \
+    X(aclrtMemset, E_FAULT, ACL_ERROR_RT_PARAM_INVALID)                                            \
+    X(aclrtMemsetD32, E_FAULT, ACL_ERROR_RT_PARAM_INVALID)                                         \
+    X(aclCreateDataBuffer, E_HOST_MEMORY, ACL_ERROR_BAD_ALLOC)                                     \
+    X(aclDestroyDataBuffer, E_HANDLE, ACL_ERROR_INVALID_PARAM)                                     \
+    X(aclUpdateDataBuffer, E_HANDLE, ACL_ERROR_INVALID_PARAM)                                      \
+    X(aclrtAllocatorDestroyDesc, E_HANDLE, ACL_ERROR_INVALID_PARAM)                                \
+    X(aclrtAllocatorSetObjToDesc, E_HANDLE, ACL_ERROR_INVALID_PARAM)                               \
+    X(aclrtAllocatorSetAllocFuncToDesc, E_HANDLE, ACL_ERROR_INVALID_PARAM)                         \
+    X(aclrtAllocatorSetFreeFuncToDesc, E_HANDLE, ACL_ERROR_INVALID_PARAM)                          \
+    X(aclrtAllocatorSetAllocAdviseFuncToDesc, E_HANDLE, ACL_ERROR_INVALID_PARAM)                   \
+    X(aclrtAllocatorSetGetAddrFromBlockFuncToDesc, E_HANDLE, ACL_ERROR_INVALID_PARAM)
+
+static const char *const call_names[] = {
+#define CALL_NAME(name) #name,
+    BLYI_ACL_SYMBOLS(CALL_NAME)
+#undef CALL_NAME
+        "?",
+};
+
+static const aclError default_codes[] = {
+#define DEFAULT_ROW(status, code) [-BLY_##status] = code,
+    DEFAULT_CODES(DEFAULT_ROW)
+#undef DEFAULT_ROW
+};
+#define COUNT_STATUS(name, value, text) +1
+_Static_assert(BLYI_COUNT(default_codes) == (0 BLY_STATUS(COUNT_STATUS)),
+               "every status has a code");
+
+static const struct exception {
+    enum blyi_acl_call call;
+    bly_status status;
+    aclError code;
+} exceptions[] = {
+#define EXCEPTION_ROW(function, status, code) {BLYI_ACL_CALL_##function, BLY_##status, code},
+    EXCEPTIONS(EXCEPTION_ROW)
+#undef EXCEPTION_ROW
+};
+
+static _Thread_local aclError last_error;
+
+const char *blyi_acl_call_name(enum blyi_acl_call call)
+{
+    return call_names[call < BLYI_ACL_CALL_COUNT ? call : BLYI_ACL_CALL_COUNT];
+}
+
+aclError blyi_acl_code(enum blyi_acl_call call, bly_status status)
+{
+    for (size_t i = 0; i < BLYI_COUNT(exceptions); i++) {
+        if (exceptions[i].call == call && exceptions[i].status == status)
+            return exceptions[i].code;
+    }
+    size_t index = (size_t)(-(int)status);
+    return index < BLYI_COUNT(default_codes) ? default_codes[index]
+                                             : (aclError)ACL_ERROR_RT_INTERNAL_ERROR;
+}
+
+/* Codes of the argument checks are not the runtime's; "not supported" comes quietly. */
+static bool is_stored(aclError code)
+{
+    int family = code / 1000;
+    return (family == 107 || family == 207 || family == 507) &&
+           code != ACL_ERROR_RT_FEATURE_NOT_SUPPORT;
+}
+
+static aclError record(enum blyi_acl_call call, aclError code, const char *sentence)
+{
+    if (is_stored(code))
+        last_error = code;
+    char line[BLYI_FAIL_MAX + 128];
+    int length = snprintf(line, sizeof(line), "%d %s: %s", code, blyi_acl_call_name(call), sentence);
+    if (length > 0)
+        blyi_message_add(line);
+    return code;
+}
+
+aclError blyi_acl_fail(enum blyi_acl_call call, bly_status status)
+{
+    bly_assert(status != BLY_OK);
+    const char *sentence = blyi_fail_text();
+    if (blyi_fail_code() != status || sentence[0] == '\0')
+        sentence = bly_status_text(status);
+    return record(call, blyi_acl_code(call, status), sentence);
+}
+
+aclError blyi_acl_reject(enum blyi_acl_call call, aclError code, const char *fmt, ...)
+{
+    char sentence[512];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(sentence, sizeof(sentence), fmt, args);
+    va_end(args);
+    (void)blyi_fail(code == ACL_ERROR_RT_FEATURE_NOT_SUPPORT ? BLY_E_UNSUPPORTED : BLY_E_INVALID,
+                    "%s: %s", blyi_acl_call_name(call), sentence);
+    return record(call, code, sentence);
+}
+
+const char *bly_acl_aclGetRecentErrMsg(void)
+{
+    return blyi_message_take();
+}
+
+aclError bly_acl_aclrtPeekAtLastError(aclrtLastErrLevel level)
+{
+    if (level != ACL_RT_THREAD_LEVEL)
+        return acl_reject(aclrtPeekAtLastError, ACL_ERROR_INVALID_PARAM, "level %d is not 0",
+                          (int)level);
+    return last_error;
+}
+
+aclError bly_acl_aclrtGetLastError(aclrtLastErrLevel level)
+{
+    if (level != ACL_RT_THREAD_LEVEL)
+        return acl_reject(aclrtGetLastError, ACL_ERROR_INVALID_PARAM, "level %d is not 0",
+                          (int)level);
+    aclError code = last_error;
+    last_error = ACL_SUCCESS;
+    return code;
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * acl_event.c - events: order between streams, waiting by the host, timing.
+ */
+#include <inttypes.h>
+
+#include "face/acl/check.h"
+#include "npu/card.h"
+#include "npu/event.h"
+
+aclError bly_acl_aclrtCreateEvent(aclrtEvent *event)
+{
+    uint32_t site = ACL_SITE();
+    if (event == NULL)
+        return acl_null(aclrtCreateEvent, "event");
+    return acl_result(
+        aclrtCreateEvent,
+        blyi_event_create(BLYI_EVENT_SYNC | BLYI_EVENT_TIME_LINE, false, site, event));
+}
+
+aclError bly_acl_aclrtCreateEventWithFlag(aclrtEvent *event, uint32_t flag)
+{
+    uint32_t site = ACL_SITE();
+    if (event == NULL)
+        return acl_null(aclrtCreateEventWithFlag, "event");
+    return acl_result(aclrtCreateEventWithFlag, blyi_event_create(flag, false, site, event));
+}
+
+aclError bly_acl_aclrtCreateEventExWithFlag(aclrtEvent *event, uint32_t flag)
+{
+    uint32_t site = ACL_SITE();
+    if (event == NULL)
+        return acl_null(aclrtCreateEventExWithFlag, "event");
+    return acl_result(aclrtCreateEventExWithFlag, blyi_event_create(flag, true, site, event));
+}
+
+aclError bly_acl_aclrtDestroyEvent(aclrtEvent event)
+{
+    if (event == NULL)
+        return acl_null(aclrtDestroyEvent, "event");
+    return acl_result(aclrtDestroyEvent, blyi_event_destroy(event));
+}
+
+aclError bly_acl_aclrtRecordEvent(aclrtEvent event, aclrtStream stream)
+{
+    uint32_t site = ACL_SITE();
+    if (event == NULL)
+        return acl_null(aclrtRecordEvent, "event");
+    return acl_result(aclrtRecordEvent, blyi_event_record(event, stream, site));
+}
+
+/* The external kind exists only while a graph is captured. */
+static aclError check_flag(enum blyi_acl_call call, uint32_t flag)
+{
+    if (flag == ACL_EVENT_RECORD_DEFAULT)
+        return ACL_SUCCESS;
+    if (flag == ACL_EVENT_RECORD_EXTERNAL)
+        return blyi_acl_reject(call, ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+                               "flag 1 (external) is for streams that are being captured");
+    return blyi_acl_reject(call, ACL_ERROR_RT_PARAM_INVALID, "flag %" PRIu32 " is not 0 or 1",
+                           flag);
+}
+
+aclError bly_acl_aclrtRecordEventWithFlag(aclrtEvent event, aclrtStream stream, uint32_t flag)
+{
+    uint32_t site = ACL_SITE();
+    if (event == NULL)
+        return acl_null(aclrtRecordEventWithFlag, "event");
+    aclError error = check_flag(BLYI_ACL_CALL_aclrtRecordEventWithFlag, flag);
+    if (error != ACL_SUCCESS)
+        return error;
+    return acl_result(aclrtRecordEventWithFlag, blyi_event_record(event, stream, site));
+}
+
+aclError bly_acl_aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event)
+{
+    uint32_t site = ACL_SITE();
+    if (event == NULL)
+        return acl_null(aclrtStreamWaitEvent, "event");
+    return acl_result(aclrtStreamWaitEvent, blyi_event_wait(event, stream, 0, site));
+}
+
+aclError bly_acl_aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event,
+                                                 int32_t timeout)
+{
+    uint32_t site = ACL_SITE();
+    if (event == NULL)
+        return acl_null(aclrtStreamWaitEventWithTimeout, "event");
+    if (timeout < 0)
+        return acl_reject(aclrtStreamWaitEventWithTimeout, ACL_ERROR_RT_PARAM_INVALID,
+                          "timeout %" PRId32 " s is below 0", timeout);
+    return acl_result(aclrtStreamWaitEventWithTimeout,
+                      blyi_event_wait(event, stream, (uint32_t)timeout, site));
+}
+
+aclError bly_acl_aclrtStreamWaitEventWithFlag(aclrtStream stream, aclrtEvent event,
+                                              uint32_t timeout, uint32_t flag)
+{
+    uint32_t site = ACL_SITE();
+    if (event == NULL)
+        return acl_null(aclrtStreamWaitEventWithFlag, "event");
+    aclError error = check_flag(BLYI_ACL_CALL_aclrtStreamWaitEventWithFlag, flag);
+    if (error != ACL_SUCCESS)
+        return error;
+    return acl_result(aclrtStreamWaitEventWithFlag,
+                      blyi_event_wait(event, stream, timeout, site));
+}
+
+aclError bly_acl_aclrtResetEvent(aclrtEvent event, aclrtStream stream)
+{
+    uint32_t site = ACL_SITE();
+    if (event == NULL)
+        return acl_null(aclrtResetEvent, "event");
+    return acl_result(aclrtResetEvent, blyi_event_reset(event, stream, site));
+}
+
+aclError bly_acl_aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus *status)
+{
+    if (event == NULL || status == NULL)
+        return acl_reject(aclrtQueryEventStatus, ACL_ERROR_INVALID_PARAM, "%s is NULL",
+                          event == NULL ? "event" : "status");
+    bool complete;
+    bly_status result = blyi_event_query(event, &complete);
+    if (result == BLY_OK)
+        *status = complete ? ACL_EVENT_RECORDED_STATUS_COMPLETE
+                           : ACL_EVENT_RECORDED_STATUS_NOT_READY;
+    return acl_result(aclrtQueryEventStatus, result);
+}
+
+aclError bly_acl_aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus *status)
+{
+    if (event == NULL || status == NULL)
+        return acl_reject(aclrtQueryEventWaitStatus, ACL_ERROR_INVALID_PARAM, "%s is NULL",
+                          event == NULL ? "event" : "status");
+    bool complete;
+    bly_status result = blyi_event_query_wait(event, &complete);
+    if (result == BLY_OK)
+        *status = complete ? ACL_EVENT_WAIT_STATUS_COMPLETE : ACL_EVENT_WAIT_STATUS_NOT_READY;
+    return acl_result(aclrtQueryEventWaitStatus, result);
+}
+
+aclError bly_acl_aclrtQueryEvent(aclrtEvent event, aclrtEventStatus *status)
+{
+    if (event == NULL || status == NULL)
+        return acl_reject(aclrtQueryEvent, ACL_ERROR_INVALID_PARAM, "%s is NULL",
+                          event == NULL ? "event" : "status");
+    bool complete;
+    bly_status result = blyi_event_query_wait(event, &complete);
+    if (result == BLY_OK)
+        *status = complete ? ACL_EVENT_STATUS_COMPLETE : ACL_EVENT_STATUS_NOT_READY;
+    return acl_result(aclrtQueryEvent, result);
+}
+
+aclError bly_acl_aclrtSynchronizeEvent(aclrtEvent event)
+{
+    if (event == NULL)
+        return acl_null(aclrtSynchronizeEvent, "event");
+    return acl_result(aclrtSynchronizeEvent, blyi_event_sync(event, 0));
+}
+
+aclError bly_acl_aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout)
+{
+    uint64_t timeout_ns;
+    if (event == NULL)
+        return acl_null(aclrtSynchronizeEventWithTimeout, "event");
+    aclError error = blyi_acl_check_timeout(BLYI_ACL_CALL_aclrtSynchronizeEventWithTimeout,
+                                            timeout, ACL_ERROR_RT_PARAM_INVALID, &timeout_ns);
+    if (error != ACL_SUCCESS)
+        return error;
+    return acl_result(aclrtSynchronizeEventWithTimeout, blyi_event_sync(event, timeout_ns));
+}
+
+aclError bly_acl_aclrtEventElapsedTime(float *ms, aclrtEvent startEvent, aclrtEvent endEvent)
+{
+    if (ms == NULL || startEvent == NULL || endEvent == NULL)
+        return acl_reject(aclrtEventElapsedTime, ACL_ERROR_INVALID_PARAM, "%s is NULL",
+                          ms == NULL ? "ms" : startEvent == NULL ? "startEvent" : "endEvent");
+    int64_t ns;
+    bly_status status = blyi_event_elapsed(startEvent, endEvent, &ns);
+    if (status == BLY_OK)
+        *ms = (float)((double)ns / 1e6);
+    return acl_result(aclrtEventElapsedTime, status);
+}
+
+aclError bly_acl_aclrtEventGetTimestamp(aclrtEvent event, uint64_t *timestamp)
+{
+    if (event == NULL || timestamp == NULL)
+        return acl_reject(aclrtEventGetTimestamp, ACL_ERROR_INVALID_PARAM, "%s is NULL",
+                          event == NULL ? "event" : "timestamp");
+    uint64_t ns;
+    bly_status status = blyi_event_timestamp(event, &ns);
+    if (status == BLY_OK)
+        *timestamp = ns / 1000;
+    return acl_result(aclrtEventGetTimestamp, status);
+}
+
+aclError bly_acl_aclrtGetEventId(aclrtEvent event, uint32_t *eventId)
+{
+    if (event == NULL || eventId == NULL)
+        return acl_reject(aclrtGetEventId, ACL_ERROR_INVALID_PARAM, "%s is NULL",
+                          event == NULL ? "event" : "eventId");
+    return acl_result(aclrtGetEventId, blyi_event_id(event, eventId));
+}
+
+aclError bly_acl_aclrtGetEventAvailNum(uint32_t *eventCount)
+{
+    if (eventCount == NULL)
+        return acl_null(aclrtGetEventAvailNum, "eventCount");
+    struct blyi_context *context;
+    aclError error = blyi_acl_check_context(BLYI_ACL_CALL_aclrtGetEventAvailNum, &context);
+    if (error != ACL_SUCCESS)
+        return error;
+    const struct blyi_card *card = blyi_context_card_ptr(context);
+    uint64_t used = __atomic_load_n(&card->n_events, __ATOMIC_RELAXED);
+    *eventCount = used < card->model.events ? (uint32_t)(card->model.events - used) : 0;
+    return ACL_SUCCESS;
+}
+
+aclError bly_acl_aclrtSetOpWaitTimeout(uint32_t timeout)
+{
+    blyi_event_set_wait_timeout(timeout);
+    return ACL_SUCCESS;
+}
