@@ -30,6 +30,8 @@
     X(ALLOC, CHOICE, "stock", 0, 0, "stock|pool: who serves aclrtMalloc")                          \
     X(REPORT, TEXT, "", 0, 0,                                                                      \
       "where the report goes at exit: - (stderr), *.json, *.txt; %p is the pid; empty: none")      \
+    X(REPORT_APPEND, BOOL, "off", 0, 0,                                                            \
+      "on: the first process adds to the report's file as well, rather than begin it anew")        \
     X(SYMBOLIZER, TEXT, "", 0, 0,                                                                  \
       "program that finds function, file and line for reports; empty: belay, beside the library")  \
     X(LOG, CHOICE, "warn", 0, 0, "error|warn|info|debug: what is logged to stderr")                \

@@ -1,6 +1,105 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * observe.c - attaches the account and writes its report when the process exits.
+ *
+ * The report is written by the library's ELF destructor: it runs after atexit handlers and
+ * static destructors of the program and not at all on _exit. Other threads may still run then,
+ * so nothing is torn down and no lock is waited for without limit.
+ */
 #include "observe/observe.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include "base/fail.h"
+#include "base/log.h"
+#include "base/option.h"
+#include "observe/account.h"
+#include "observe/report.h"
+#include "observe/report_file.h"
+
+static struct blyi_report_file destination;
+static atomic_bool wanted; /* release after destination is filled */
+
+static void attach_once(void)
+{
+    const char *where = blyi_option_text(BLYI_OPT_REPORT);
+    if (where[0] == '\0')
+        return;
+    bly_status status = blyi_report_file_parse(where, &destination);
+    if (status == BLY_OK)
+        status = blyi_report_file_begin(&destination, blyi_option_int(BLYI_OPT_REPORT_APPEND));
+    if (status != BLY_OK) {
+        blyi_log(BLYI_LOG_WARN, "no report will be written: %s", bly_last_error());
+        return;
+    }
+    blyi_account_start();
+    atomic_store_explicit(&wanted, true, memory_order_release);
+}
 
 void blyi_observe_attach(void)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, attach_once);
+}
+
+/* A reader that went away or a full disk must not change how the process ends: the signals stay
+ * pending in this thread and are taken from it before they are let in again. */
+static void signals_hold(sigset_t *newly_held)
+{
+    sigset_t old, both;
+    sigemptyset(&both);
+    sigaddset(&both, SIGPIPE);
+    sigaddset(&both, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &both, &old);
+    *newly_held = both;
+    if (sigismember(&old, SIGPIPE))
+        sigdelset(newly_held, SIGPIPE);
+    if (sigismember(&old, SIGXFSZ))
+        sigdelset(newly_held, SIGXFSZ);
+}
+
+static void signals_release(const sigset_t *held)
+{
+    while (sigtimedwait(held, NULL, &(struct timespec){0, 0}) > 0)
+        ;
+    pthread_sigmask(SIG_UNBLOCK, held, NULL);
+}
+
+static bly_status write_report(void)
+{
+    struct blyi_report report;
+    char *text = NULL;
+    size_t length = 0;
+    bly_status status = blyi_report_make(&report);
+    if (status != BLY_OK)
+        return status;
+    FILE *out = open_memstream(&text, &length);
+    if (out != NULL) {
+        if (destination.form == BLYI_REPORT_JSON)
+            blyi_report_write_json(&report, out);
+        else
+            blyi_report_write_text(&report, out);
+    }
+    if (out == NULL || fclose(out) != 0)
+        status = blyi_fail(BLY_E_HOST_MEMORY, "no host memory for the text of the report");
+    else
+        status = blyi_report_file_add(&destination, text, length);
+    free(text);
+    blyi_report_fini(&report);
+    return status;
+}
+
+__attribute__((destructor)) static void report_at_exit(void)
+{
+    sigset_t held;
+    if (!atomic_exchange(&wanted, false) || !blyi_account_is_own())
+        return;
+    signals_hold(&held);
+    if (write_report() != BLY_OK)
+        blyi_log(BLYI_LOG_WARN, "no report: %s", bly_last_error());
+    signals_release(&held);
 }

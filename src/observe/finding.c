@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "observe/finding.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/fail.h"
+#include "base/host.h"
+#include "base/size.h"
+
+static const struct {
+    const char *key, *meaning, *cure;
+} kinds[BLYI_FINDING_KIND_COUNT] = {
+#define BLYI_FINDING_ROW(name, key, meaning, cure) {key, meaning, cure},
+    BLYI_FINDINGS(BLYI_FINDING_ROW)
+#undef BLYI_FINDING_ROW
+};
+
+static const struct {
+    const char *key, *words;
+} roles[] = {
+#define BLYI_ROLE_ROW(name, key, words) {key, words},
+    BLYI_ROLES(BLYI_ROLE_ROW)
+#undef BLYI_ROLE_ROW
+};
+
+const char *blyi_finding_key(enum blyi_finding_kind kind)
+{
+    return kinds[kind].key;
+}
+
+const char *blyi_finding_meaning(enum blyi_finding_kind kind)
+{
+    return kinds[kind].meaning;
+}
+
+const char *blyi_finding_cure(enum blyi_finding_kind kind)
+{
+    return kinds[kind].cure;
+}
+
+const char *blyi_role_key(enum blyi_role role)
+{
+    return roles[role].key;
+}
+
+const char *blyi_role_words(enum blyi_role role)
+{
+    return roles[role].words;
+}
+
+static void say_where(const struct blyi_finding *finding, char *to, size_t size)
+{
+    if (finding->card == BLYI_ACCOUNT_PINNED)
+        snprintf(to, size, "pinned host memory");
+    else
+        snprintf(to, size, "card %d", finding->card);
+}
+
+static void say_reset(struct blyi_finding *finding)
+{
+    size_t length = strlen(finding->message);
+    if (finding->reset > 0)
+        snprintf(finding->message + length, sizeof(finding->message) - length,
+                 " (%" PRIu64 " taken back by a device reset)", finding->reset);
+}
+
+static struct blyi_finding leak_of(const struct blyi_account_group *group)
+{
+    struct blyi_finding leak = {
+        .kind = BLYI_FINDING_LEAK,
+        .card = group->card,
+        .site = group->site,
+        .role = BLYI_ROLE_ALLOC,
+        .address = group->first_address,
+        .bytes = group->live.asked + group->reset.asked,
+        .backed = group->live.backed + group->reset.backed,
+        .count = group->live.count + group->reset.count,
+        .reset = group->reset.count,
+    };
+    char where[32], size[BLYI_SIZE_TEXT];
+    say_where(&leak, where, sizeof(where));
+    snprintf(leak.message, sizeof(leak.message), "%s in %" PRIu64 " block%s of %s never freed",
+             blyi_size_text(leak.bytes, size), leak.count, leak.count == 1 ? "" : "s", where);
+    say_reset(&leak);
+    return leak;
+}
+
+static struct blyi_finding leaked_ids_of(const struct blyi_account_group *group, bool is_event)
+{
+    const struct blyi_tally_ids *ids = is_event ? &group->events : &group->streams;
+    struct blyi_finding leak = {
+        .kind = is_event ? BLYI_FINDING_LEAKED_EVENT : BLYI_FINDING_LEAKED_STREAM,
+        .card = group->card,
+        .site = group->site,
+        .role = BLYI_ROLE_CREATE,
+        .count = ids->live + ids->reset,
+        .reset = ids->reset,
+        .n_ids = ids->n_ids,
+    };
+    memcpy(leak.ids, ids->ids, sizeof(leak.ids));
+    snprintf(leak.message, sizeof(leak.message), "%" PRIu64 " %s%s of card %d never destroyed",
+             leak.count, is_event ? "event" : "stream", leak.count == 1 ? "" : "s", leak.card);
+    say_reset(&leak);
+    return leak;
+}
+
+static int finding_order(const void *left, const void *right)
+{
+    const struct blyi_finding *a = left, *b = right;
+    if (a->kind != b->kind)
+        return a->kind < b->kind ? -1 : 1;
+    if (a->bytes != b->bytes)
+        return a->bytes > b->bytes ? -1 : 1;
+    if (a->count != b->count)
+        return a->count > b->count ? -1 : 1;
+    return (a->site > b->site) - (a->site < b->site);
+}
+
+bly_status blyi_findings_make(const struct blyi_account *account, struct blyi_finding **out,
+                              size_t *n)
+{
+    size_t count = 0, max = 3 * account->n_groups + 1;
+    struct blyi_finding *list = blyi_host_alloc(max * sizeof(*list));
+    if (list == NULL)
+        return blyi_fail(BLY_E_HOST_MEMORY, "no host memory for %zu findings", max);
+    for (size_t i = 0; i < account->n_groups; i++) {
+        const struct blyi_account_group *group = &account->groups[i];
+        if (group->live.count + group->reset.count > 0)
+            list[count++] = leak_of(group);
+        if (group->streams.live + group->streams.reset > 0)
+            list[count++] = leaked_ids_of(group, false);
+        if (group->events.live + group->events.reset > 0)
+            list[count++] = leaked_ids_of(group, true);
+    }
+    qsort(list, count, sizeof(*list), finding_order);
+    *out = list;
+    *n = count;
+    return BLY_OK;
+}

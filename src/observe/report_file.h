@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * report_file.h - where reports go: option REPORT, and files that several processes share.
+ *
+ *   -        text to stderr
+ *   *.txt    text; a process adds its section at the end
+ *   *.json   one object; a process that joins a file puts its object into the list "children"
+ *            of the first one's
+ *
+ * "%p" in the name is the process id, so that nobody shares. Otherwise the file is begun anew by
+ * the first process that watches while no other one does (a record lock on its first byte tells),
+ * unless REPORT_APPEND is on: `belay run` has begun it then.
+ */
+#ifndef BLYI_REPORT_FILE_H
+#define BLYI_REPORT_FILE_H
+
+#include <belay/base.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+enum blyi_report_form { BLYI_REPORT_TEXT, BLYI_REPORT_JSON };
+
+struct blyi_report_file {
+    bool to_stderr;
+    bool shared; /* no %p in the path */
+    enum blyi_report_form form;
+    char path[PATH_MAX]; /* absolute, %p not yet replaced */
+    pid_t first;         /* whose section comes first in a shared file; 0: somebody else's */
+};
+
+/* Understands a destination; touches no file.
+ * E_INVALID  not a form that exists (the sentence names those that do), or too long a path */
+bly_status blyi_report_file_parse(const char *destination, struct blyi_report_file *out);
+
+/* Begins a shared file, see above; the others need nothing. E_IO. */
+bly_status blyi_report_file_begin(struct blyi_report_file *file, bool append);
+
+/* Adds this process's section: `text` ends with a newline, JSON is one object. E_IO; E_TIMEOUT:
+ * another process writes for more than two seconds; E_HOST_MEMORY. */
+bly_status blyi_report_file_add(const struct blyi_report_file *file, const char *text,
+                                size_t length);
+
+#endif
