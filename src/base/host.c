@@ -25,8 +25,8 @@ static void raise_peak(uint64_t live)
         ;
 }
 
-/* Books `size` bytes before they are asked for, so that two threads cannot pass the limit
- * together. */
+/* Counts a call and books `size` bytes before they are asked for, so that two threads cannot
+ * pass the limit together. */
 static bool charge(size_t size)
 {
     atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed);
@@ -35,7 +35,7 @@ static bool charge(size_t size)
     uint64_t limit = atomic_load_explicit(&limit_bytes, memory_order_relaxed);
     uint64_t live = atomic_load_explicit(&live_bytes, memory_order_relaxed);
     do {
-        if (limit > 0 && (live > limit || size > limit - live))
+        if (limit > 0 && size > 0 && (live > limit || size > limit - live))
             return false;
     } while (!atomic_compare_exchange_weak_explicit(&live_bytes, &live, live + size,
                                                     memory_order_relaxed, memory_order_relaxed));
@@ -47,16 +47,21 @@ static void discharge(size_t size)
     atomic_fetch_sub_explicit(&live_bytes, size, memory_order_relaxed);
 }
 
-/* Corrects the booked size to the real one. */
-static void *settle(void *ptr, size_t booked)
+/* Corrects what was booked for a block to its real size. */
+static void settle(void *ptr, size_t booked)
+{
+    /* Unsigned wrap subtracts when the block is smaller than booked. */
+    uint64_t more = (uint64_t)malloc_usable_size(ptr) - booked;
+    raise_peak(atomic_fetch_add_explicit(&live_bytes, more, memory_order_relaxed) + more);
+}
+
+static void *settle_new(void *ptr, size_t booked)
 {
     if (unlikely(ptr == NULL)) {
         discharge(booked);
         return NULL;
     }
-    /* Unsigned wrap subtracts when the block is smaller than booked. */
-    uint64_t more = (uint64_t)malloc_usable_size(ptr) - booked;
-    raise_peak(atomic_fetch_add_explicit(&live_bytes, more, memory_order_relaxed) + more);
+    settle(ptr, booked);
     atomic_fetch_add_explicit(&live_blocks, 1, memory_order_relaxed);
     return ptr;
 }
@@ -65,7 +70,7 @@ void *blyi_host_alloc(size_t size)
 {
     if (size == 0)
         size = 1; /* NULL means failure and nothing else */
-    return charge(size) ? settle(malloc(size), size) : NULL;
+    return charge(size) ? settle_new(malloc(size), size) : NULL;
 }
 
 void *blyi_host_calloc(size_t count, size_t size)
@@ -75,7 +80,7 @@ void *blyi_host_calloc(size_t count, size_t size)
         bytes = SIZE_MAX; /* counted, and refused by the allocator */
     if (bytes == 0)
         bytes = 1;
-    return charge(bytes) ? settle(calloc(1, bytes), bytes) : NULL;
+    return charge(bytes) ? settle_new(calloc(1, bytes), bytes) : NULL;
 }
 
 void *blyi_host_realloc(void *old, size_t size)
@@ -84,15 +89,14 @@ void *blyi_host_realloc(void *old, size_t size)
         return blyi_host_alloc(size);
     if (size == 0)
         size = 1;
-    size_t old_size = malloc_usable_size(old);
-    /* Both blocks are booked for a moment, as both may exist for one. */
-    if (!charge(size))
+    size_t old_size = malloc_usable_size(old), more = size > old_size ? size - old_size : 0;
+    if (!charge(more))
         return NULL;
-    void *ptr = settle(realloc(old, size), size);
-    if (ptr != NULL) {
-        discharge(old_size);
-        atomic_fetch_sub_explicit(&live_blocks, 1, memory_order_relaxed);
-    }
+    void *ptr = realloc(old, size);
+    if (ptr == NULL)
+        discharge(more);
+    else
+        settle(ptr, old_size + more);
     return ptr;
 }
 

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -101,6 +102,7 @@ ssize_t blyi_sys_read(int fd, void *buf, size_t n)
 
 int blyi_sys_thread_create(pthread_t *thread, const char *name, void *(*fn)(void *), void *arg)
 {
+    bly_assert(strlen(name) < 16);
     int error = injected(BLYI_SYS_thread_create);
     if (error != 0)
         return error;

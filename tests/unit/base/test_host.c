@@ -69,10 +69,15 @@ static void the_limit_holds(void **state)
     blyi_host_set_limit(live + 1000);
     assert_null(blyi_host_alloc(1001));
     assert_null(blyi_host_calloc(1001, 1));
-    assert_null(blyi_host_realloc(old, 1001));
+    assert_null(blyi_host_realloc(old, 1100));
     void *block = blyi_host_alloc(900);
     assert_non_null(block);
     assert_null(blyi_host_alloc(900));
+    block = blyi_host_realloc(block, 100); /* shrinking makes room */
+    assert_non_null(block);
+    blyi_host_set_limit(1);
+    block = blyi_host_realloc(block, 50);
+    assert_non_null(block);
     blyi_host_free(block);
     blyi_host_set_limit(0);
     assert_int_equal(stats().live_bytes, live);
