@@ -100,12 +100,36 @@ static void ranks_have_names(void **state)
     assert_string_equal(blyi_lock_rank_name(BLYI_RANK_COUNT), "?");
 }
 
+/* The table in docs/design/base.md is the list in lock.h, row by row. */
+static void the_document_has_the_same_ranks(void **state)
+{
+    (void)state;
+    static const char *const rows[] = {
+#define ROW(name, guards) "| " #name " | " guards " |\n",
+        BLYI_LOCK_RANKS(ROW)
+#undef ROW
+    };
+    char path[4096], line[512] = "";
+    snprintf(path, sizeof(path), "%.*s../../../docs/design/base.md",
+             (int)(sizeof(__FILE__) - sizeof("test_lock.c")), __FILE__);
+    FILE *file = fopen(path, "r");
+    if (file == NULL)
+        skip(); /* run away from its source tree */
+    while (strcmp(line, rows[0]) != 0)
+        assert_non_null(fgets(line, sizeof(line), file));
+    for (int i = 1; i < BLYI_RANK_COUNT; i++) {
+        assert_non_null(fgets(line, sizeof(line), file));
+        assert_string_equal(line, rows[i]);
+    }
+    fclose(file);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rising_order_is_fine), cmocka_unit_test(other_orders_stop_the_process),
         cmocka_unit_test(try_is_exempt),        cmocka_unit_test(locks_exclude),
-        cmocka_unit_test(ranks_have_names),
+        cmocka_unit_test(ranks_have_names),     cmocka_unit_test(the_document_has_the_same_ranks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
