@@ -258,6 +258,31 @@ static void threads_get_and_remove(void **state)
     assert_true(blyi_handle_audit());
 }
 
+static void the_table_can_be_full(void **state)
+{
+    (void)state;
+    enum { N = (1 << 20) - 1 };
+    void **handles = malloc(N * sizeof(*handles)), *more = NULL;
+    int object;
+    for (int i = 0; i < N; i++)
+        if (blyi_handle_create(STREAM, &object, NULL, &handles[i]) != BLY_OK)
+            fail_msg("%d: %s", i, bly_last_error());
+    assert_int_equal(blyi_handle_create(STREAM, &object, NULL, &more), BLY_E_NO_MEMORY);
+    assert_non_null(strstr(bly_last_error(), "all 1048575 handles"));
+    for (int i = 0; i < 3; i++) { /* the only free slot, time and again */
+        void *stale = handles[77];
+        assert_int_equal(blyi_handle_remove(STREAM, stale), BLY_OK);
+        assert_int_equal(blyi_handle_create(STREAM, &object, NULL, &handles[77]), BLY_OK);
+        assert_ptr_not_equal(handles[77], stale);
+        expect_refused(STREAM, stale, "was destroyed");
+    }
+    assert_true(blyi_handle_audit());
+    for (int i = 0; i < N; i++)
+        assert_int_equal(blyi_handle_remove(STREAM, handles[i]), BLY_OK);
+    assert_true(blyi_handle_audit());
+    free(handles);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -269,6 +294,7 @@ int main(void)
         cmocka_unit_test(host_memory_that_fails),
         cmocka_unit_test(a_put_too_many_stops_the_process),
         cmocka_unit_test(threads_get_and_remove),
+        cmocka_unit_test(the_table_can_be_full),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -180,7 +180,7 @@ static void values_are_looked_up(void **state)
         " {\"a\" : {\"b\": 12.5e3 , \"c\": [1, {\"b\": 2}], \"d\": \"x\\ny\"},"
         "\"n\": null, \"t\": true, \"\\u00e9\": \"\\ud83d\\ude00\","
         "\"dup\": 1, \"s}\\\"\": {\"}\": \"]\"}, \"dup\": 2, \"z\":\"\\u0000\","
-        "\"\": 5, \"last\":7}";
+        "\"\": 5, \"euro\": \"\\u20AC\", \"last\":7}";
     static const struct {
         const char *path, *value; /* NULL: not found */
     } rows[] = {
@@ -192,6 +192,7 @@ static void values_are_looked_up(void **state)
         {"dup", "2"},
         {"s}\".}", "]"},
         {"last", "7"},
+        {"euro", "\xe2\x82\xac"},
         {"a", NULL},
         {"a.c", NULL},
         {"a.c.b", NULL},
