@@ -68,8 +68,8 @@ static aclError check_option(enum blyi_acl_call call, aclSysParamOpt opt, int la
 
 aclError bly_acl_aclrtCtxSetSysParamOpt(aclSysParamOpt opt, int64_t value)
 {
-    aclError error = check_option(BLYI_ACL_CALL_aclrtCtxSetSysParamOpt, opt,
-                                  ACL_OPT_STRONG_CONSISTENCY);
+    aclError error =
+        check_option(BLYI_ACL_CALL_aclrtCtxSetSysParamOpt, opt, ACL_OPT_STRONG_CONSISTENCY);
     if (error != ACL_SUCCESS)
         return error;
     return acl_result(aclrtCtxSetSysParamOpt, blyi_context_set_param((int)opt, value));
@@ -79,8 +79,8 @@ aclError bly_acl_aclrtCtxGetSysParamOpt(aclSysParamOpt opt, int64_t *value)
 {
     if (value == NULL)
         return acl_null(aclrtCtxGetSysParamOpt, "value");
-    aclError error = check_option(BLYI_ACL_CALL_aclrtCtxGetSysParamOpt, opt,
-                                  ACL_OPT_STRONG_CONSISTENCY);
+    aclError error =
+        check_option(BLYI_ACL_CALL_aclrtCtxGetSysParamOpt, opt, ACL_OPT_STRONG_CONSISTENCY);
     if (error != ACL_SUCCESS)
         return error;
     return acl_result(aclrtCtxGetSysParamOpt, blyi_context_get_param((int)opt, value));

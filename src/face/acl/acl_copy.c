@@ -41,8 +41,8 @@ static aclError check_copy(enum blyi_acl_call call, const void *dst, size_t dest
                                dst == NULL ? "dst" : "src");
     aclError error = check_kind(call, kind);
     if (unlikely(error == ACL_SUCCESS && count > dest_max))
-        error = blyi_acl_reject(call, ACL_ERROR_RT_PARAM_INVALID,
-                                "count %zu is above destMax %zu", count, dest_max);
+        error = blyi_acl_reject(call, ACL_ERROR_RT_PARAM_INVALID, "count %zu is above destMax %zu",
+                                count, dest_max);
     return error;
 }
 
@@ -67,10 +67,9 @@ static aclError resolve(enum blyi_acl_call call, const void *dst, const void *sr
 {
     enum blyi_place to = blyi_place_of(dst, NULL), from = blyi_place_of(src, NULL);
     bool to_card = to == BLYI_PLACE_CARD, from_card = from == BLYI_PLACE_CARD;
-    aclrtMemcpyKind natural = from_card ? (to_card ? ACL_MEMCPY_DEVICE_TO_DEVICE
-                                                   : ACL_MEMCPY_DEVICE_TO_HOST)
-                                        : (to_card ? ACL_MEMCPY_HOST_TO_DEVICE
-                                                   : ACL_MEMCPY_HOST_TO_HOST);
+    aclrtMemcpyKind natural =
+        from_card ? (to_card ? ACL_MEMCPY_DEVICE_TO_DEVICE : ACL_MEMCPY_DEVICE_TO_HOST)
+                  : (to_card ? ACL_MEMCPY_HOST_TO_DEVICE : ACL_MEMCPY_HOST_TO_HOST);
     bool to_unknown = to == BLYI_PLACE_HOST, from_unknown = from == BLYI_PLACE_HOST;
     if (kind == ACL_MEMCPY_DEFAULT || (!to_unknown && !from_unknown)) {
         *direction = natural;
@@ -79,14 +78,15 @@ static aclError resolve(enum blyi_acl_call call, const void *dst, const void *sr
     /* An unknown side may be called what it is or "device"; the known side must be right. */
     bool says_to_card = kind == ACL_MEMCPY_HOST_TO_DEVICE || kind == ACL_MEMCPY_DEVICE_TO_DEVICE;
     bool says_from_card = kind == ACL_MEMCPY_DEVICE_TO_HOST || kind == ACL_MEMCPY_DEVICE_TO_DEVICE;
-    if ((!to_unknown && says_to_card != to_card) ||
-        (!from_unknown && says_from_card != from_card))
+    if ((!to_unknown && says_to_card != to_card) || (!from_unknown && says_from_card != from_card))
         return blyi_acl_reject(call, ACL_ERROR_RT_PARAM_INVALID,
                                "kind %d does not fit: dst is %s, src is %s", (int)kind,
-                               to_card ? "card memory" : to_unknown ? "plain host memory"
-                                                                    : "pinned host memory",
-                               from_card ? "card memory" : from_unknown ? "plain host memory"
-                                                                        : "pinned host memory");
+                               to_card      ? "card memory"
+                               : to_unknown ? "plain host memory"
+                                            : "pinned host memory",
+                               from_card      ? "card memory"
+                               : from_unknown ? "plain host memory"
+                                              : "pinned host memory");
     *direction = kind;
     return ACL_SUCCESS;
 }
@@ -204,8 +204,8 @@ aclError bly_acl_aclrtMemcpy2d(void *dst, size_t dpitch, const void *src, size_t
     aclError error = check_rows(call, &rows);
     if (error != ACL_SUCCESS)
         return error;
-    if (kind == ACL_MEMCPY_DEVICE_TO_DEVICE ||
-        (blyi_place_of(dst, NULL) == BLYI_PLACE_CARD && blyi_place_of(src, NULL) == BLYI_PLACE_CARD))
+    if (kind == ACL_MEMCPY_DEVICE_TO_DEVICE || (blyi_place_of(dst, NULL) == BLYI_PLACE_CARD &&
+                                                blyi_place_of(src, NULL) == BLYI_PLACE_CARD))
         return blyi_acl_reject(call, ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
                                "a synchronous copy of rows from device to device "
                                "(aclrtMemcpy2dAsync can)");

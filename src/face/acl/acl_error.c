@@ -150,7 +150,8 @@ static aclError record(enum blyi_acl_call call, aclError code, const char *sente
     if (is_stored(code))
         last_error = code;
     char line[BLYI_FAIL_MAX + 128];
-    int length = snprintf(line, sizeof(line), "%d %s: %s", code, blyi_acl_call_name(call), sentence);
+    int length =
+        snprintf(line, sizeof(line), "%d %s: %s", code, blyi_acl_call_name(call), sentence);
     if (length > 0)
         blyi_message_add(line);
     return code;

@@ -13,9 +13,8 @@ aclError bly_acl_aclrtCreateEvent(aclrtEvent *event)
     uint32_t site = ACL_SITE();
     if (event == NULL)
         return acl_null(aclrtCreateEvent, "event");
-    return acl_result(
-        aclrtCreateEvent,
-        blyi_event_create(BLYI_EVENT_SYNC | BLYI_EVENT_TIME_LINE, false, site, event));
+    return acl_result(aclrtCreateEvent, blyi_event_create(BLYI_EVENT_SYNC | BLYI_EVENT_TIME_LINE,
+                                                          false, site, event));
 }
 
 aclError bly_acl_aclrtCreateEventWithFlag(aclrtEvent *event, uint32_t flag)
@@ -102,8 +101,7 @@ aclError bly_acl_aclrtStreamWaitEventWithFlag(aclrtStream stream, aclrtEvent eve
     aclError error = check_flag(BLYI_ACL_CALL_aclrtStreamWaitEventWithFlag, flag);
     if (error != ACL_SUCCESS)
         return error;
-    return acl_result(aclrtStreamWaitEventWithFlag,
-                      blyi_event_wait(event, stream, timeout, site));
+    return acl_result(aclrtStreamWaitEventWithFlag, blyi_event_wait(event, stream, timeout, site));
 }
 
 aclError bly_acl_aclrtResetEvent(aclrtEvent event, aclrtStream stream)
@@ -122,8 +120,8 @@ aclError bly_acl_aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatu
     bool complete;
     bly_status result = blyi_event_query(event, &complete);
     if (result == BLY_OK)
-        *status = complete ? ACL_EVENT_RECORDED_STATUS_COMPLETE
-                           : ACL_EVENT_RECORDED_STATUS_NOT_READY;
+        *status =
+            complete ? ACL_EVENT_RECORDED_STATUS_COMPLETE : ACL_EVENT_RECORDED_STATUS_NOT_READY;
     return acl_result(aclrtQueryEventStatus, result);
 }
 
@@ -163,8 +161,8 @@ aclError bly_acl_aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t time
     uint64_t timeout_ns;
     if (event == NULL)
         return acl_null(aclrtSynchronizeEventWithTimeout, "event");
-    aclError error = blyi_acl_check_timeout(BLYI_ACL_CALL_aclrtSynchronizeEventWithTimeout,
-                                            timeout, ACL_ERROR_RT_PARAM_INVALID, &timeout_ns);
+    aclError error = blyi_acl_check_timeout(BLYI_ACL_CALL_aclrtSynchronizeEventWithTimeout, timeout,
+                                            ACL_ERROR_RT_PARAM_INVALID, &timeout_ns);
     if (error != ACL_SUCCESS)
         return error;
     return acl_result(aclrtSynchronizeEventWithTimeout, blyi_event_sync(event, timeout_ns));
@@ -174,7 +172,9 @@ aclError bly_acl_aclrtEventElapsedTime(float *ms, aclrtEvent startEvent, aclrtEv
 {
     if (ms == NULL || startEvent == NULL || endEvent == NULL)
         return acl_reject(aclrtEventElapsedTime, ACL_ERROR_INVALID_PARAM, "%s is NULL",
-                          ms == NULL ? "ms" : startEvent == NULL ? "startEvent" : "endEvent");
+                          ms == NULL           ? "ms"
+                          : startEvent == NULL ? "startEvent"
+                                               : "endEvent");
     int64_t ns;
     bly_status status = blyi_event_elapsed(startEvent, endEvent, &ns);
     if (status == BLY_OK)

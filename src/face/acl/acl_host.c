@@ -4,6 +4,7 @@
  */
 #include "face/acl/check.h"
 #include "face/acl/config.h"
+#include "npu/card.h"
 #include "npu/pinned.h"
 
 static aclError host_alloc(enum blyi_acl_call call, void **out, uint64_t size, uint16_t module,
@@ -26,7 +27,7 @@ aclError bly_acl_aclrtMallocHost(void **hostPtr, size_t size)
     uint32_t site = ACL_SITE();
     if (hostPtr == NULL)
         return acl_null(aclrtMallocHost, "hostPtr");
-    return host_alloc(BLYI_ACL_CALL_aclrtMallocHost, hostPtr, size, BLYI_CONFIG_MODULE_APP, site);
+    return host_alloc(BLYI_ACL_CALL_aclrtMallocHost, hostPtr, size, BLYI_MODULE_APPLICATION, site);
 }
 
 aclError bly_acl_aclrtMallocHostWithCfg(void **ptr, uint64_t size, aclrtMallocConfig *cfg)

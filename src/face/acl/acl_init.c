@@ -14,9 +14,11 @@
 #include <string.h>
 
 #include "base/host.h"
+#include "base/option.h"
 #include "face/acl/acl_error.h"
 #include "face/acl/init_config.h"
 #include "face/acl/message.h"
+#include "face/acl/model.h"
 #include "npu/context.h"
 #include "npu/runtime.h"
 
@@ -112,6 +114,10 @@ aclError bly_acl_aclInit(const char *configPath)
     bly_status status = blyi_runtime_enter();
     if (status != BLY_OK)
         return acl_result(aclInit, status);
+    if (blyi_acl_model() == NULL)
+        return acl_reject(aclInit, ACL_ERROR_INTERNAL_ERROR,
+                          "the chip's name is not known: BELAY_MODEL is '%s'",
+                          blyi_option_text(BLYI_OPT_MODEL));
     pthread_mutex_lock(&init_mutex);
     aclError error = init_locked(configPath);
     pthread_mutex_unlock(&init_mutex);
@@ -126,9 +132,9 @@ static aclError finalise_locked(enum blyi_acl_call call)
     for (size_t i = 0; i < copy.count; i++) {
         aclError error = copy.rows[i].fn.finalize(copy.rows[i].user_data);
         if (error != ACL_SUCCESS && first_error == ACL_SUCCESS)
-            first_error = blyi_acl_reject(call, error,
-                                          "the finalise callback of module type %d returned %d",
-                                          (int)copy.rows[i].type, error);
+            first_error =
+                blyi_acl_reject(call, error, "the finalise callback of module type %d returned %d",
+                                (int)copy.rows[i].type, error);
     }
     init_count = 0;
     is_finalised = true;
@@ -217,15 +223,14 @@ aclError bly_acl_aclInitCallbackRegister(aclRegisterCallbackType type, aclInitCa
     if (error == ACL_SUCCESS && init_count > 0) { /* the module came late */
         error = cbFunc(current_config(), strlen(current_config()), userData);
         if (error != ACL_SUCCESS)
-            error = acl_reject(aclInitCallbackRegister, error, "the init callback returned %d",
-                               error);
+            error =
+                acl_reject(aclInitCallbackRegister, error, "the init callback returned %d", error);
     }
     pthread_mutex_unlock(&init_mutex);
     return error;
 }
 
-aclError bly_acl_aclInitCallbackUnRegister(aclRegisterCallbackType type,
-                                           aclInitCallbackFunc cbFunc)
+aclError bly_acl_aclInitCallbackUnRegister(aclRegisterCallbackType type, aclInitCallbackFunc cbFunc)
 {
     if (cbFunc == NULL)
         return acl_null(aclInitCallbackUnRegister, "cbFunc");

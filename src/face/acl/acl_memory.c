@@ -85,9 +85,9 @@ static aclError allocate_plain(enum blyi_acl_call call, void **out, size_t size,
     if (out == NULL)
         return blyi_acl_reject(call, ACL_ERROR_INVALID_PARAM, "devPtr is NULL");
     struct blyi_mem_request request = {
-        .asked = size, .site = site, .module = BLYI_CONFIG_MODULE_APP};
-    aclError error = blyi_acl_check_size(call, size, padded && !is_giant((uint32_t)policy),
-                                         &request.rounded);
+        .asked = size, .site = site, .module = BLYI_MODULE_APPLICATION};
+    aclError error =
+        blyi_acl_check_size(call, size, padded && !is_giant((uint32_t)policy), &request.rounded);
     if (error != ACL_SUCCESS)
         return error;
     translate_policy((uint32_t)policy, true, &request);
@@ -114,7 +114,7 @@ aclError bly_acl_aclrtMallocCached(void **devPtr, size_t size, aclrtMemMallocPol
         return acl_null(aclrtMallocCached, "devPtr");
     struct blyi_mem_request request = {.asked = size,
                                        .site = site,
-                                       .module = BLYI_CONFIG_MODULE_APP,
+                                       .module = BLYI_MODULE_APPLICATION,
                                        .policy = BLYI_MEM_NORMAL_ONLY};
     struct blyi_context *context;
     aclError error = blyi_acl_check_size(call, size, true, &request.rounded);

@@ -14,8 +14,8 @@
 static aclError check_place(enum blyi_acl_call call, const void *address, aclError code)
 {
     if (blyi_place_of(address, NULL) == BLYI_PLACE_HOST)
-        return blyi_acl_reject(call, code,
-                               "%p is neither card memory nor pinned host memory", address);
+        return blyi_acl_reject(call, code, "%p is neither card memory nor pinned host memory",
+                               address);
     return ACL_SUCCESS;
 }
 
@@ -27,8 +27,8 @@ static aclError check_set(enum blyi_acl_call call, const void *address, size_t m
         return blyi_acl_reject(call, ACL_ERROR_INVALID_PARAM, "devPtr is NULL");
     aclError error = blyi_acl_check_context(call, &context);
     if (error == ACL_SUCCESS && count > max)
-        error = blyi_acl_reject(call, ACL_ERROR_RT_PARAM_INVALID,
-                                "count %zu is above maxCount %zu", count, max);
+        error = blyi_acl_reject(call, ACL_ERROR_RT_PARAM_INVALID, "count %zu is above maxCount %zu",
+                                count, max);
     if (error == ACL_SUCCESS)
         error = check_place(call, address, ACL_ERROR_RT_PARAM_INVALID);
     return error;
@@ -59,15 +59,14 @@ aclError bly_acl_aclrtMemsetAsync(void *devPtr, size_t maxCount, int32_t value, 
 }
 
 /* Words: count is not 0. */
-static aclError check_words(enum blyi_acl_call call, const void *address, size_t size,
-                            size_t count)
+static aclError check_words(enum blyi_acl_call call, const void *address, size_t size, size_t count)
 {
     struct blyi_context *context;
     if (address == NULL)
         return blyi_acl_reject(call, ACL_ERROR_INVALID_PARAM, "ptr is NULL");
     if ((uintptr_t)address % sizeof(uint32_t) != 0)
-        return blyi_acl_reject(call, ACL_ERROR_INVALID_PARAM,
-                               "ptr %p is not a multiple of 4", address);
+        return blyi_acl_reject(call, ACL_ERROR_INVALID_PARAM, "ptr %p is not a multiple of 4",
+                               address);
     aclError error = blyi_acl_check_context(call, &context);
     if (error == ACL_SUCCESS)
         error = check_place(call, address, ACL_ERROR_INVALID_PARAM);

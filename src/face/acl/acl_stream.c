@@ -69,9 +69,8 @@ aclError bly_acl_aclrtSynchronizeStream(aclrtStream stream)
 aclError bly_acl_aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout)
 {
     uint64_t timeout_ns;
-    aclError error =
-        blyi_acl_check_timeout(BLYI_ACL_CALL_aclrtSynchronizeStreamWithTimeout, timeout,
-                               ACL_ERROR_RT_PARAM_INVALID, &timeout_ns);
+    aclError error = blyi_acl_check_timeout(BLYI_ACL_CALL_aclrtSynchronizeStreamWithTimeout,
+                                            timeout, ACL_ERROR_RT_PARAM_INVALID, &timeout_ns);
     if (error != ACL_SUCCESS)
         return error;
     return acl_result(aclrtSynchronizeStreamWithTimeout, blyi_stream_sync(stream, timeout_ns));

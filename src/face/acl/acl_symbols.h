@@ -8,22 +8,35 @@
 #include <acl/acl_base_rt.h>
 #include <acl/acl_rt_allocator.h>
 #include <acl/acl_rt.h>
+#include <base/acl_log.h>
 
 #define BLYI_ACL_SYMBOLS(X)                        \
+    X(aclAppLog)                                   \
     X(aclCreateDataBuffer)                         \
+    X(aclDataTypeSize)                             \
     X(aclDestroyDataBuffer)                        \
     X(aclFinalize)                                 \
     X(aclFinalizeCallbackRegister)                 \
     X(aclFinalizeCallbackUnRegister)               \
     X(aclFinalizeReference)                        \
+    X(aclFloat16ToFloat)                           \
+    X(aclFloatToFloat16)                           \
+    X(aclGetCannAttribute)                         \
+    X(aclGetCannAttributeList)                     \
     X(aclGetDataBufferAddr)                        \
     X(aclGetDataBufferSize)                        \
     X(aclGetDataBufferSizeV2)                      \
+    X(aclGetDeviceCapability)                      \
     X(aclGetRecentErrMsg)                          \
     X(aclInit)                                     \
     X(aclInitCallbackRegister)                     \
     X(aclInitCallbackUnRegister)                   \
     X(aclUpdateDataBuffer)                         \
+    X(acllogCheckDebugLevel)                       \
+    X(acllogRecord)                                \
+    X(acllogRegisterCallback)                      \
+    X(acllogUnregisterCallback)                    \
+    X(acllogVaList)                                \
     X(aclrtAllocatorCreateDesc)                    \
     X(aclrtAllocatorDestroyDesc)                   \
     X(aclrtAllocatorGetByStream)                   \
@@ -34,6 +47,7 @@
     X(aclrtAllocatorSetGetAddrFromBlockFuncToDesc) \
     X(aclrtAllocatorSetObjToDesc)                  \
     X(aclrtAllocatorUnregister)                    \
+    X(aclrtCheckMemType)                           \
     X(aclrtCreateContext)                          \
     X(aclrtCreateEvent)                            \
     X(aclrtCreateEventExWithFlag)                  \
@@ -50,7 +64,11 @@
     X(aclrtDestroyStream)                          \
     X(aclrtDestroyStreamConfigHandle)              \
     X(aclrtDestroyStreamForce)                     \
+    X(aclrtDeviceGetBareTgid)                      \
+    X(aclrtDeviceGetByPCIBusId)                    \
+    X(aclrtDeviceGetPCIBusId)                      \
     X(aclrtDeviceGetStreamPriorityRange)           \
+    X(aclrtDeviceGetUuid)                          \
     X(aclrtEventElapsedTime)                       \
     X(aclrtEventGetTimestamp)                      \
     X(aclrtFree)                                   \
@@ -59,14 +77,27 @@
     X(aclrtFreeWithDevSync)                        \
     X(aclrtGetCurrentContext)                      \
     X(aclrtGetDevice)                              \
+    X(aclrtGetDeviceCapability)                    \
     X(aclrtGetDeviceCount)                         \
+    X(aclrtGetDeviceInfo)                          \
+    X(aclrtGetDeviceUtilizationRate)               \
     X(aclrtGetEventAvailNum)                       \
     X(aclrtGetEventId)                             \
     X(aclrtGetLastError)                           \
+    X(aclrtGetLogicDevIdByPhyDevId)                \
+    X(aclrtGetLogicDevIdByUserDevId)               \
+    X(aclrtGetMemInfo)                             \
+    X(aclrtGetMemUsageInfo)                        \
+    X(aclrtGetPhyDevIdByLogicDevId)                \
+    X(aclrtGetPhyDevIdByUserDevId)                 \
     X(aclrtGetPrimaryCtxState)                     \
     X(aclrtGetRunMode)                             \
+    X(aclrtGetSocName)                             \
     X(aclrtGetStreamAvailableNum)                  \
     X(aclrtGetSysParamOpt)                         \
+    X(aclrtGetUserDevIdByLogicDevId)               \
+    X(aclrtGetUserDevIdByPhyDevId)                 \
+    X(aclrtGetVersion)                             \
     X(aclrtLaunchCallback)                         \
     X(aclrtLaunchHostFunc)                         \
     X(aclrtMalloc)                                 \
@@ -76,6 +107,9 @@
     X(aclrtMallocHost)                             \
     X(aclrtMallocHostWithCfg)                      \
     X(aclrtMallocWithCfg)                          \
+    X(aclrtMemFlush)                               \
+    X(aclrtMemGetAddressRange)                     \
+    X(aclrtMemInvalidate)                          \
     X(aclrtMemcpy)                                 \
     X(aclrtMemcpy2d)                               \
     X(aclrtMemcpy2dAsync)                          \
@@ -86,7 +120,9 @@
     X(aclrtMemsetD32)                              \
     X(aclrtMemsetD32Async)                         \
     X(aclrtPeekAtLastError)                        \
+    X(aclrtPointerGetAttributes)                   \
     X(aclrtProcessReport)                          \
+    X(aclrtQueryDeviceStatus)                      \
     X(aclrtQueryEvent)                             \
     X(aclrtQueryEventStatus)                       \
     X(aclrtQueryEventWaitStatus)                   \
@@ -114,10 +150,16 @@
     X(aclrtSynchronizeEventWithTimeout)            \
     X(aclrtSynchronizeStream)                      \
     X(aclrtSynchronizeStreamWithTimeout)           \
-    X(aclrtUnSubscribeReport)
+    X(aclrtUnSubscribeReport)                      \
+    X(aclsysGetCANNVersion)                        \
+    X(aclsysGetVersionNum)                         \
+    X(aclsysGetVersionStr)
 
 #pragma GCC visibility push(default)
+void bly_acl_aclAppLog(aclLogLevel logLevel, const char *func, const char *file, uint32_t line,
+                       const char *fmt, ...);
 aclDataBuffer *bly_acl_aclCreateDataBuffer(void *data, size_t size);
+size_t bly_acl_aclDataTypeSize(aclDataType dataType);
 aclError bly_acl_aclDestroyDataBuffer(const aclDataBuffer *dataBuffer);
 aclError bly_acl_aclFinalize(void);
 aclError bly_acl_aclFinalizeCallbackRegister(aclRegisterCallbackType type,
@@ -125,9 +167,15 @@ aclError bly_acl_aclFinalizeCallbackRegister(aclRegisterCallbackType type,
 aclError bly_acl_aclFinalizeCallbackUnRegister(aclRegisterCallbackType type,
                                                aclFinalizeCallbackFunc cbFunc);
 aclError bly_acl_aclFinalizeReference(uint64_t *refCount);
+float bly_acl_aclFloat16ToFloat(aclFloat16 value);
+aclFloat16 bly_acl_aclFloatToFloat16(float value);
+aclError bly_acl_aclGetCannAttribute(aclCannAttr cannAttr, int32_t *value);
+aclError bly_acl_aclGetCannAttributeList(const aclCannAttr **cannAttrList, size_t *num);
 void *bly_acl_aclGetDataBufferAddr(const aclDataBuffer *dataBuffer);
 uint32_t bly_acl_aclGetDataBufferSize(const aclDataBuffer *dataBuffer);
 size_t bly_acl_aclGetDataBufferSizeV2(const aclDataBuffer *dataBuffer);
+aclError bly_acl_aclGetDeviceCapability(uint32_t deviceId, aclDeviceInfo deviceInfo,
+                                        int64_t *value);
 const char *bly_acl_aclGetRecentErrMsg(void);
 aclError bly_acl_aclInit(const char *configPath);
 aclError bly_acl_aclInitCallbackRegister(aclRegisterCallbackType type, aclInitCallbackFunc cbFunc,
@@ -135,6 +183,13 @@ aclError bly_acl_aclInitCallbackRegister(aclRegisterCallbackType type, aclInitCa
 aclError bly_acl_aclInitCallbackUnRegister(aclRegisterCallbackType type,
                                            aclInitCallbackFunc cbFunc);
 aclError bly_acl_aclUpdateDataBuffer(aclDataBuffer *dataBuffer, void *data, size_t size);
+int32_t bly_acl_acllogCheckDebugLevel(int32_t moduleId, int32_t logLevel);
+void bly_acl_acllogRecord(int32_t moduleId, int32_t level, const char *fmt, ...);
+int32_t bly_acl_acllogRegisterCallback(acllogRecordCallback callbackFunc, void *userData,
+                                       uint32_t outputLogType,
+                                       acllogCallbackHandle *callbackHandle);
+int32_t bly_acl_acllogUnregisterCallback(acllogCallbackHandle callback);
+void bly_acl_acllogVaList(int32_t moduleId, int32_t level, const char *fmt, va_list list);
 aclrtAllocatorDesc bly_acl_aclrtAllocatorCreateDesc(void);
 aclError bly_acl_aclrtAllocatorDestroyDesc(aclrtAllocatorDesc allocatorDesc);
 aclError bly_acl_aclrtAllocatorGetByStream(aclrtStream stream, aclrtAllocatorDesc *allocatorDesc,
@@ -155,6 +210,8 @@ aclError bly_acl_aclrtAllocatorSetGetAddrFromBlockFuncToDesc(aclrtAllocatorDesc 
 aclError bly_acl_aclrtAllocatorSetObjToDesc(aclrtAllocatorDesc allocatorDesc,
                                             aclrtAllocator allocator);
 aclError bly_acl_aclrtAllocatorUnregister(aclrtStream stream);
+aclError bly_acl_aclrtCheckMemType(void **addrList, uint32_t size, uint32_t memType,
+                                   uint32_t *checkResult, uint32_t reserve);
 aclError bly_acl_aclrtCreateContext(aclrtContext *context, int32_t deviceId);
 aclError bly_acl_aclrtCreateEvent(aclrtEvent *event);
 aclError bly_acl_aclrtCreateEventExWithFlag(aclrtEvent *event, uint32_t flag);
@@ -171,8 +228,12 @@ aclError bly_acl_aclrtDestroyEvent(aclrtEvent event);
 aclError bly_acl_aclrtDestroyStream(aclrtStream stream);
 aclError bly_acl_aclrtDestroyStreamConfigHandle(aclrtStreamConfigHandle *handle);
 aclError bly_acl_aclrtDestroyStreamForce(aclrtStream stream);
+aclError bly_acl_aclrtDeviceGetBareTgid(int32_t *pid);
+aclError bly_acl_aclrtDeviceGetByPCIBusId(const char *pciBusId, int32_t *deviceId);
+aclError bly_acl_aclrtDeviceGetPCIBusId(int32_t deviceId, char *pciBusId, int32_t len);
 aclError bly_acl_aclrtDeviceGetStreamPriorityRange(int32_t *leastPriority,
                                                    int32_t *greatestPriority);
+aclError bly_acl_aclrtDeviceGetUuid(int32_t deviceId, aclrtUuid *uuid);
 aclError bly_acl_aclrtEventElapsedTime(float *ms, aclrtEvent startEvent, aclrtEvent endEvent);
 aclError bly_acl_aclrtEventGetTimestamp(aclrtEvent event, uint64_t *timestamp);
 aclError bly_acl_aclrtFree(void *devPtr);
@@ -181,14 +242,31 @@ aclError bly_acl_aclrtFreeHostWithDevSync(void *hostPtr);
 aclError bly_acl_aclrtFreeWithDevSync(void *devPtr);
 aclError bly_acl_aclrtGetCurrentContext(aclrtContext *context);
 aclError bly_acl_aclrtGetDevice(int32_t *deviceId);
+aclError bly_acl_aclrtGetDeviceCapability(int32_t deviceId, aclrtDevFeatureType devFeatureType,
+                                          int32_t *value);
 aclError bly_acl_aclrtGetDeviceCount(uint32_t *count);
+aclError bly_acl_aclrtGetDeviceInfo(uint32_t deviceId, aclrtDevAttr attr, int64_t *value);
+aclError bly_acl_aclrtGetDeviceUtilizationRate(int32_t deviceId,
+                                               aclrtUtilizationInfo *utilizationInfo);
 aclError bly_acl_aclrtGetEventAvailNum(uint32_t *eventCount);
 aclError bly_acl_aclrtGetEventId(aclrtEvent event, uint32_t *eventId);
 aclError bly_acl_aclrtGetLastError(aclrtLastErrLevel level);
+aclError bly_acl_aclrtGetLogicDevIdByPhyDevId(const int32_t phyDevId, int32_t *const logicDevId);
+aclError bly_acl_aclrtGetLogicDevIdByUserDevId(const int32_t userDevid, int32_t *const logicDevId);
+aclError bly_acl_aclrtGetMemInfo(aclrtMemAttr attr, size_t *free, size_t *total);
+aclError bly_acl_aclrtGetMemUsageInfo(int32_t deviceId, aclrtMemUsageInfo *memUsageInfo,
+                                      size_t inputNum, size_t *outputNum);
+aclError bly_acl_aclrtGetPhyDevIdByLogicDevId(const int32_t logicDevId, int32_t *const phyDevId);
+aclError bly_acl_aclrtGetPhyDevIdByUserDevId(const int32_t userDevId, int32_t *const phyDevId);
 aclError bly_acl_aclrtGetPrimaryCtxState(int32_t deviceId, uint32_t *flags, int32_t *active);
 aclError bly_acl_aclrtGetRunMode(aclrtRunMode *runMode);
+const char *bly_acl_aclrtGetSocName(void);
 aclError bly_acl_aclrtGetStreamAvailableNum(uint32_t *streamCount);
 aclError bly_acl_aclrtGetSysParamOpt(aclSysParamOpt opt, int64_t *value);
+aclError bly_acl_aclrtGetUserDevIdByLogicDevId(const int32_t logicDevId, int32_t *const userDevid);
+aclError bly_acl_aclrtGetUserDevIdByPhyDevId(const int32_t phyDevId, int32_t *const userDevId);
+aclError bly_acl_aclrtGetVersion(int32_t *majorVersion, int32_t *minorVersion,
+                                 int32_t *patchVersion);
 aclError bly_acl_aclrtLaunchCallback(aclrtCallback fn, void *userData,
                                      aclrtCallbackBlockType blockType, aclrtStream stream);
 aclError bly_acl_aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void *args);
@@ -201,6 +279,9 @@ aclError bly_acl_aclrtMallocHost(void **hostPtr, size_t size);
 aclError bly_acl_aclrtMallocHostWithCfg(void **ptr, uint64_t size, aclrtMallocConfig *cfg);
 aclError bly_acl_aclrtMallocWithCfg(void **devPtr, size_t size, aclrtMemMallocPolicy policy,
                                     aclrtMallocConfig *cfg);
+aclError bly_acl_aclrtMemFlush(void *devPtr, size_t size);
+aclError bly_acl_aclrtMemGetAddressRange(void *ptr, void **pbase, size_t *psize);
+aclError bly_acl_aclrtMemInvalidate(void *devPtr, size_t size);
 aclError bly_acl_aclrtMemcpy(void *dst, size_t destMax, const void *src, size_t count,
                              aclrtMemcpyKind kind);
 aclError bly_acl_aclrtMemcpy2d(void *dst, size_t dpitch, const void *src, size_t spitch,
@@ -220,7 +301,9 @@ aclError bly_acl_aclrtMemsetD32(void *ptr, size_t memSize, uint32_t value, size_
 aclError bly_acl_aclrtMemsetD32Async(void *ptr, size_t memSize, uint32_t value, size_t N,
                                      aclrtStream stream);
 aclError bly_acl_aclrtPeekAtLastError(aclrtLastErrLevel level);
+aclError bly_acl_aclrtPointerGetAttributes(const void *ptr, aclrtPtrAttributes *attributes);
 aclError bly_acl_aclrtProcessReport(int32_t timeout);
+aclError bly_acl_aclrtQueryDeviceStatus(int32_t deviceId, aclrtDeviceStatus *deviceStatus);
 aclError bly_acl_aclrtQueryEvent(aclrtEvent event, aclrtEventStatus *status);
 aclError bly_acl_aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus *status);
 aclError bly_acl_aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus *status);
@@ -253,6 +336,9 @@ aclError bly_acl_aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t time
 aclError bly_acl_aclrtSynchronizeStream(aclrtStream stream);
 aclError bly_acl_aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout);
 aclError bly_acl_aclrtUnSubscribeReport(uint64_t threadId, aclrtStream stream);
+aclError bly_acl_aclsysGetCANNVersion(aclCANNPackageName name, aclCANNPackageVersion *version);
+aclError bly_acl_aclsysGetVersionNum(char *pkgName, int32_t *versionNum);
+aclError bly_acl_aclsysGetVersionStr(char *pkgName, char *versionStr);
 #pragma GCC visibility pop
 
 #endif /* BLYI_ACL_SYMBOLS_H */

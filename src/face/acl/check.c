@@ -41,15 +41,13 @@ aclError blyi_acl_check_timeout(enum blyi_acl_call call, int32_t timeout_ms, acl
                                 uint64_t *timeout_ns)
 {
     if (timeout_ms < -1 || timeout_ms == 0)
-        return blyi_acl_reject(call, code,
-                               "timeout %" PRId32 " ms is neither above 0 nor -1 (no limit)",
-                               timeout_ms);
+        return blyi_acl_reject(
+            call, code, "timeout %" PRId32 " ms is neither above 0 nor -1 (no limit)", timeout_ms);
     *timeout_ns = timeout_ms == -1 ? 0 : (uint64_t)timeout_ms * 1000000u;
     return ACL_SUCCESS;
 }
 
-aclError blyi_acl_check_size(enum blyi_acl_call call, uint64_t size, bool padded,
-                             uint64_t *rounded)
+aclError blyi_acl_check_size(enum blyi_acl_call call, uint64_t size, bool padded, uint64_t *rounded)
 {
     if (size == 0)
         return blyi_acl_reject(call, ACL_ERROR_INVALID_PARAM, "size is 0");

@@ -7,11 +7,8 @@
 
 #include "face/acl/acl_error.h"
 
-#define BLYI_CONFIG_MODULE_APP 33 /* the application; what an unknown module becomes */
-#define BLYI_CONFIG_MODULE_MAX 100
-
 struct blyi_config {
-    uint16_t module;
+    uint16_t module; /* npu/card.h counts unknown ones as the application */
     bool has_device, has_va_flag;
     uint32_t device;
     uint32_t va_flag;

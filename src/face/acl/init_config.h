@@ -9,7 +9,7 @@
 #include "face/acl/acl_error.h"
 
 struct blyi_init_config {
-    char *text;         /* the file, or "{}"; from base/host.h */
+    char *text; /* the file, or "{}"; from base/host.h */
     size_t length;
     bool shared_errors; /* err_msg_mode "1" */
     int default_card;   /* -1: none */

@@ -5,7 +5,7 @@
 #include "face/acl/staging.h"
 
 #include "base/compiler.h"
-#include "face/acl/config.h"
+#include "npu/card.h"
 #include "npu/copy.h"
 #include "npu/pinned.h"
 
@@ -20,7 +20,7 @@ static void fill(uint32_t *words, uint32_t value, size_t n)
 
 static bly_status buffer_alloc(size_t size, uint32_t site, void **buffer)
 {
-    return blyi_pinned_alloc(size, blyi_align_up(size, 32), site, BLYI_CONFIG_MODULE_APP, buffer);
+    return blyi_pinned_alloc(size, blyi_align_up(size, 32), site, BLYI_MODULE_APPLICATION, buffer);
 }
 
 bly_status blyi_staging_copy(void *dst, const void *src, size_t size, void *stream, uint32_t site)
