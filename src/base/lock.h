@@ -20,6 +20,7 @@
     X(EVENT, "waiters and record state of an event")                                               \
     X(ENGINE, "start and stop of engine threads")                                                  \
     X(RECLAIM, "list of those who can give memory back")                                           \
+    X(CARDS, "a card being opened")                                                                \
     X(CARD, "frames, windows and allocations of a card")                                           \
     X(PINNED, "pinned host memory and host registrations")                                         \
     X(BACKING, "resident frames of a card")                                                        \

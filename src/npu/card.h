@@ -19,23 +19,30 @@
 
 #define BLYI_CARD_MAX 64
 
+#define BLYI_MODULE_COUNT       96 /* driver modules; others count as the application */
+#define BLYI_MODULE_APPLICATION 33
+#define BLYI_MODULE_RUNTIME     7
+
 struct blyi_card {
     int id;
     struct blyi_model model; /* with the options applied */
-    uint64_t total;          /* bytes that programs see */
+    uint64_t total;          /* bytes that programs see: whole frames */
     struct blyi_lock lock;
     struct blyi_frames *frames;
     struct blyi_backing *backing;
     struct blyi_window *window;
 
-    struct blyi_tree blocks;          /* struct blyi_block by address (memory.c) */
-    struct blyi_list partial_frames;  /* struct partial (partial.c) */
-    uint64_t unused_pages;            /* bytes of free pages in partial frames */
-    uint64_t live;                    /* backed bytes of live blocks */
+    struct blyi_tree blocks;        /* struct blyi_block by address (memory.c) */
+    struct blyi_partials *partials; /* frames of normal pages (partial.c) */
+    struct blyi_freed *freed;       /* the last frees (freed.c) */
+    uint64_t live;                  /* backed bytes of live blocks */
     uint64_t peak;
-    uint32_t n_bound;                 /* contexts of this process on the card */
-    uint64_t overhead;                /* taken while n_bound > 0 */
+    uint32_t n_bound;  /* contexts of this process on the card */
+    uint64_t overhead; /* taken while n_bound > 0 */
     uint32_t overhead_first, overhead_frames;
+    struct {
+        uint64_t live, peak;
+    } modules[BLYI_MODULE_COUNT];
 
     /* Atomic counters against the model's limits. */
     uint32_t n_streams, n_events;
@@ -43,13 +50,16 @@ struct blyi_card {
 
 /* Number of cards (option CARDS). */
 int blyi_card_count(void);
-/* Opens the card when needed. E_DEVICE, E_SYSTEM, E_HOST_MEMORY, E_PARSE (model file). */
+/* Opens the card when needed. E_DEVICE, E_SYSTEM, E_HOST_MEMORY, E_IO and E_PARSE (model file),
+ * E_INVALID (options that contradict the model). [any] */
 bly_status blyi_card_open(int id, struct blyi_card **out);
 /* An open card, or NULL. */
 struct blyi_card *blyi_card_get(int id);
+/* Frees all blocks and closes the card; for tests and the end of the process. [excl] */
+void blyi_card_close(struct blyi_card *card);
 
 /* A context of this process appears on / leaves the card: the first takes the runtime's
- * overhead, the last gives it back. E_NO_MEMORY. */
+ * overhead, the last gives it back. E_NO_MEMORY, E_CAP. */
 bly_status blyi_card_bind(struct blyi_card *card);
 void blyi_card_unbind(struct blyi_card *card);
 
@@ -59,6 +69,7 @@ void blyi_card_give_stream(struct blyi_card *card);
 bool blyi_card_take_event(struct blyi_card *card);
 void blyi_card_give_event(struct blyi_card *card);
 
+/* Everything of the card: frames, backing, window, blocks and their sums. */
 bool blyi_card_audit(struct blyi_card *card);
 
 #endif

@@ -10,11 +10,11 @@
 #include <belay/base.h>
 #include <stdbool.h>
 
-#define BLYI_FRAME_SIZE  ((uint64_t)2 << 20)
-#define BLYI_FRAME_SHIFT 21
+#define BLYI_FRAME_SIZE   ((uint64_t)2 << 20)
+#define BLYI_FRAME_SHIFT  21
 #define BLYI_FRAME_ORDERS 10
 #define BLYI_GIANT_FRAMES 512u
-#define BLYI_FRAME_NONE  UINT32_MAX
+#define BLYI_FRAME_NONE   UINT32_MAX
 
 struct blyi_frames; /* in the caller's memory, 64-byte aligned */
 
@@ -23,9 +23,12 @@ size_t blyi_frames_footprint(uint32_t n_frames);
 struct blyi_frames *blyi_frames_init(void *memory, uint32_t n_frames);
 
 /* Takes one run of at most `want` frames: the smallest free block that holds them all, else the
- * largest there is (so that callers map few runs). Returns the run's length, 0 when nothing is
- * free. Prefers blocks whose frames `prefer` marks (resident frames; NULL: lowest index). */
-uint32_t blyi_frames_take(struct blyi_frames *frames, uint32_t want, uint32_t *first);
+ * largest there is (so that callers map few runs); whole GiB come in a row where they can.
+ * Returns the run's length, 0 when nothing is free. Among blocks of the right size it prefers
+ * one whose first frame has its bit in `prefer` (resident frames; read without a lock, a hint;
+ * NULL: lowest index). */
+uint32_t blyi_frames_take(struct blyi_frames *frames, uint32_t want, const uint64_t *prefer,
+                          uint32_t *first);
 /* Takes exactly `count` contiguous frames whose first is a multiple of `align` (power of two).
  * False when there is no such run. */
 bool blyi_frames_take_run(struct blyi_frames *frames, uint32_t count, uint32_t align,

@@ -17,6 +17,7 @@
 #include <belay/base.h>
 #include <stdbool.h>
 #include "base/compiler.h"
+#include "base/ranges.h"
 
 #define BLYI_GRANULE       ((uint64_t)2 << 20)
 #define BLYI_GRANULE_SHIFT 21
@@ -26,20 +27,23 @@
 #define BLYI_ENTRY_PARTIAL   ((uint64_t)1 << 34) /* a frame of normal pages: ask memory.h */
 #define BLYI_ENTRY_READONLY  ((uint64_t)1 << 35)
 
-#define BLYI_WINDOW_PINNED (-1) /* `owner` of the pinned window; cards are 0 .. */
+#define BLYI_WINDOW_PINNED (-1)                /* `owner` of the pinned window; cards are 0 .. */
+#define BLYI_WINDOW_ALIGN  ((uint64_t)1 << 30) /* of `base`, so that giant pages can align */
 
 struct blyi_window {
     uintptr_t base;
-    uint64_t size;      /* bytes, a multiple of the granule */
-    int owner;          /* card id or BLYI_WINDOW_PINNED */
-    uint64_t *entries;  /* size / granule; untouched ones cost no host memory */
-    struct blyi_ranges *free_granules;
+    uint64_t size;     /* bytes, a multiple of the granule */
+    int owner;         /* card id or BLYI_WINDOW_PINNED */
+    uint64_t *entries; /* size / granule; untouched ones cost no host memory */
+    struct blyi_ranges free_granules;
     uint32_t n_mappings; /* host mappings in use, an estimate for the budget */
+    uint32_t n_aside;    /* granules that wait for a second try (window.c) */
 };
 
 /* Reserves about `size` bytes (halved on refusal, never below `least`) and makes the window
  * findable. E_SYSTEM: even `least` was refused; E_HOST_MEMORY. */
 bly_status blyi_window_create(int owner, uint64_t size, uint64_t least, struct blyi_window **out);
+/* Unmaps all of it. [excl] */
 void blyi_window_destroy(struct blyi_window *window);
 
 /* The window an address lies in, or NULL. [any] */
@@ -47,26 +51,37 @@ struct blyi_window *blyi_window_find(uintptr_t address);
 
 static inline uint64_t blyi_window_entry(const struct blyi_window *window, uintptr_t address)
 {
+    /* acquire, with the release stores of window.c: who sees a flag sees what it promises */
     return __atomic_load_n(&window->entries[(address - window->base) >> BLYI_GRANULE_SHIFT],
                            __ATOMIC_ACQUIRE);
+}
+
+static inline uint32_t blyi_entry_frame(uint64_t entry)
+{
+    return (uint32_t)entry;
 }
 
 /* Takes `n` granules of addresses in a row, at a multiple of `align` granules. E_NO_MEMORY with
  * a sentence (addresses, not frames, ran out), E_HOST_MEMORY. */
 bly_status blyi_window_take(struct blyi_window *window, uint64_t n, uint64_t align,
                             uintptr_t *address);
-/* The granules must be unmapped. */
+/* The granules must be unmapped. Does not fail. */
 void blyi_window_give(struct blyi_window *window, uintptr_t address, uint64_t n);
 
 /* Maps `n` frames of `fd` from `first_frame` at `address`; entries get `flags`. E_SYSTEM with a
  * sentence (max_map_count named when it is the cause); nothing changed then. */
 bly_status blyi_window_map(struct blyi_window *window, uintptr_t address, int fd,
                            uint32_t first_frame, uint64_t n, uint64_t flags);
-/* Back to a reservation without access. Does not fail: if the kernel refuses, the addresses are
- * kept aside and told once. Returns false then (do not give the granules back). */
+/* Back to a reservation without access; granules that were not mapped are allowed in between.
+ * Does not fail: if the kernel refuses, the window keeps the addresses aside, tells it once and
+ * tries again later. Returns false then: the granules must not be given back by the caller. */
 bool blyi_window_unmap(struct blyi_window *window, uintptr_t address, uint64_t n);
-void blyi_window_set_flags(struct blyi_window *window, uintptr_t address, uint64_t n,
-                           uint64_t set, uint64_t clear);
+void blyi_window_set_flags(struct blyi_window *window, uintptr_t address, uint64_t n, uint64_t set,
+                           uint64_t clear);
 bool blyi_window_audit(const struct blyi_window *window);
+
+/* Host mappings that all windows use, and how many they allow themselves: three quarters of
+ * vm.max_map_count. For `belay doctor`. */
+uint64_t blyi_window_mappings(uint64_t *budget);
 
 #endif

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * card.c - opening and closing cards, the runtime's overhead, limits of streams and events.
+ */
+#include "npu/card.h"
+#include "npu/cap.h"
+#include "npu/freed.h"
+#include "npu/memory.h"
+#include "npu/partial.h"
+#include "npu/shortage.h"
+#include "base/assert.h"
+#include "base/fail.h"
+#include "base/host.h"
+#include "base/log.h"
+#include "base/option.h"
+#include "base/probe.h"
+#include "base/size.h"
+#include <inttypes.h>
+#include <stdatomic.h>
+
+/* Written under open_lock. Release/acquire: who gets a card sees it whole. */
+static _Atomic(struct blyi_card *) cards[BLYI_CARD_MAX];
+static struct blyi_lock open_lock = BLYI_LOCK_INIT(BLYI_RANK_CARDS);
+
+int blyi_card_count(void)
+{
+    return (int)blyi_option_int(BLYI_OPT_CARDS);
+}
+
+struct blyi_card *blyi_card_get(int id)
+{
+    if (id < 0 || id >= BLYI_CARD_MAX)
+        return NULL;
+    return atomic_load_explicit(&cards[id], memory_order_acquire);
+}
+
+/* The model with the options applied, and what programs see of it. */
+static bly_status load_model(int id, struct blyi_model *model, uint64_t *total)
+{
+    char a[BLYI_SIZE_TEXT], b[BLYI_SIZE_TEXT];
+    bly_status status = blyi_model_load(blyi_option_text(BLYI_OPT_MODEL), model);
+    if (status != BLY_OK)
+        return status;
+    uint64_t hbm = (uint64_t)blyi_option_int(BLYI_OPT_HBM);
+    if (hbm > 0)
+        model->memory = hbm + model->reserve;
+    uint64_t seen = model->memory - model->reserve;
+    *total = blyi_align_down(seen, BLYI_FRAME_SIZE);
+    if (*total < model->overhead + BLYI_FRAME_SIZE)
+        return blyi_fail(BLY_E_INVALID,
+                         "card %d: memory of %s leaves no frame of 2 MiB beside the runtime's "
+                         "overhead of %s",
+                         id, blyi_size_text(seen, a), blyi_size_text(model->overhead, b));
+    if (*total != seen)
+        blyi_log(BLYI_LOG_INFO, "card %d: memory %s rounded down to whole frames of 2 MiB: %s", id,
+                 blyi_size_text(seen, a), blyi_size_text(*total, b));
+    if (blyi_option_int(BLYI_OPT_STREAMS) > 0)
+        model->streams = (uint64_t)blyi_option_int(BLYI_OPT_STREAMS);
+    if (blyi_option_int(BLYI_OPT_EVENTS) > 0)
+        model->events = (uint64_t)blyi_option_int(BLYI_OPT_EVENTS);
+    return BLY_OK;
+}
+
+static uint64_t window_size(uint64_t total)
+{
+    uint64_t size = (uint64_t)blyi_option_int(BLYI_OPT_WINDOW);
+    if (size > 0)
+        return size;
+    return 2 * total > 64 * GiB ? blyi_align_up(2 * total, GiB) : 64 * GiB;
+}
+
+static void release(struct blyi_card *card)
+{
+    blyi_window_destroy(card->window);
+    blyi_backing_destroy(card->backing);
+    blyi_partials_destroy(card->partials);
+    blyi_host_free(card->freed);
+    blyi_host_free(card->frames);
+    blyi_host_free(card);
+}
+
+static bly_status open_locked(int id, struct blyi_card **out)
+{
+    struct blyi_model model;
+    uint64_t total;
+    bly_status status = load_model(id, &model, &total);
+    if (status != BLY_OK)
+        return status;
+    uint32_t n_frames = (uint32_t)(total / BLYI_FRAME_SIZE);
+    struct blyi_card *card = blyi_host_calloc(1, sizeof *card);
+    if (!card)
+        return blyi_fail(BLY_E_HOST_MEMORY, "card %d: no host memory for its state", id);
+    card->id = id;
+    card->model = model;
+    card->total = total;
+    void *frames = blyi_host_calloc(1, blyi_frames_footprint(n_frames));
+    card->frames = frames;
+    card->partials = blyi_partials_create(n_frames);
+    card->freed = blyi_host_calloc(1, sizeof *card->freed);
+    if (!frames || !card->partials || !card->freed) {
+        status = blyi_fail(BLY_E_HOST_MEMORY, "card %d: no host memory for the state of %u frames",
+                           id, n_frames);
+        goto release;
+    }
+    blyi_frames_init(frames, n_frames);
+    status = blyi_backing_create(id, n_frames, &card->backing);
+    if (status != BLY_OK)
+        goto release;
+    status = blyi_window_create(id, window_size(total), total, &card->window);
+    if (status != BLY_OK)
+        goto release;
+    blyi_lock_init(&card->lock, BLYI_RANK_CARD);
+    BLYI_PROBE(CARD_OPEN, .card = id, .size = total, .aux = (int64_t)model.overhead);
+    *out = card;
+    return BLY_OK;
+
+release:
+    release(card);
+    return status;
+}
+
+bly_status blyi_card_open(int id, struct blyi_card **out)
+{
+    struct blyi_card *card = blyi_card_get(id);
+    if (likely(card)) {
+        *out = card;
+        return BLY_OK;
+    }
+    if (id < 0 || id >= blyi_card_count())
+        return blyi_fail(BLY_E_DEVICE, "no card %d: there are %d (BELAY_CARDS), numbered from 0",
+                         id, blyi_card_count());
+    bly_status status = BLY_OK;
+    blyi_lock_take(&open_lock);
+    card = blyi_card_get(id);
+    if (!card) {
+        status = open_locked(id, &card);
+        if (status == BLY_OK)
+            atomic_store_explicit(&cards[id], card, memory_order_release);
+    }
+    blyi_lock_drop(&open_lock);
+    if (status == BLY_OK)
+        *out = card;
+    return status;
+}
+
+void blyi_card_close(struct blyi_card *card)
+{
+    blyi_mem_free_all(card);
+    while (card->n_bound > 0)
+        blyi_card_unbind(card);
+    BLYI_PROBE(CARD_CLOSE, .card = card->id);
+    blyi_lock_take(&open_lock);
+    atomic_store_explicit(&cards[card->id], NULL, memory_order_release);
+    blyi_lock_fini(&card->lock);
+    release(card);
+    blyi_lock_drop(&open_lock);
+}
+
+static bly_status take_overhead_locked(struct blyi_card *card)
+{
+    uint64_t bytes = blyi_align_up(card->model.overhead, BLYI_FRAME_SIZE);
+    uint32_t n = (uint32_t)(bytes / BLYI_FRAME_SIZE);
+    if (!blyi_cap_take(bytes))
+        return blyi_shortage_cap_locked(card, bytes, bytes, "the runtime's overhead");
+    if (n > 0 && !blyi_frames_take_run(card->frames, n, 1, &card->overhead_first)) {
+        blyi_cap_give(bytes);
+        return blyi_shortage_card_locked(card, bytes, BLYI_SHORT_RUN, "the runtime's overhead");
+    }
+    card->overhead_frames = n;
+    __atomic_store_n(&card->overhead, bytes, __ATOMIC_RELAXED); /* shortage.c reads it */
+    card->modules[BLYI_MODULE_RUNTIME].live += bytes;
+    if (card->modules[BLYI_MODULE_RUNTIME].peak < card->modules[BLYI_MODULE_RUNTIME].live)
+        card->modules[BLYI_MODULE_RUNTIME].peak = card->modules[BLYI_MODULE_RUNTIME].live;
+    return BLY_OK;
+}
+
+bly_status blyi_card_bind(struct blyi_card *card)
+{
+    bly_status status = BLY_OK;
+    blyi_lock_take(&card->lock);
+    if (card->n_bound == 0)
+        status = take_overhead_locked(card);
+    if (status == BLY_OK)
+        card->n_bound++;
+    blyi_lock_drop(&card->lock);
+    return status;
+}
+
+void blyi_card_unbind(struct blyi_card *card)
+{
+    blyi_lock_take(&card->lock);
+    bly_check(card->n_bound > 0);
+    if (--card->n_bound == 0) {
+        if (card->overhead_frames > 0)
+            blyi_frames_give(card->frames, card->overhead_first, card->overhead_frames);
+        blyi_cap_give(card->overhead);
+        card->modules[BLYI_MODULE_RUNTIME].live -= card->overhead;
+        __atomic_store_n(&card->overhead, 0, __ATOMIC_RELAXED);
+        card->overhead_frames = 0;
+    }
+    blyi_lock_drop(&card->lock);
+}
+
+/* relaxed: the counters order nothing; the objects counted have their own locks */
+static bool take_one(uint32_t *counter, uint64_t limit)
+{
+    uint32_t n = __atomic_load_n(counter, __ATOMIC_RELAXED);
+    do {
+        if (n >= limit)
+            return false;
+    } while (
+        !__atomic_compare_exchange_n(counter, &n, n + 1, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+    return true;
+}
+
+static void give_one(uint32_t *counter)
+{
+    uint32_t before = __atomic_fetch_sub(counter, 1, __ATOMIC_RELAXED);
+    bly_check(before > 0);
+}
+
+bool blyi_card_take_stream(struct blyi_card *card)
+{
+    return take_one(&card->n_streams, card->model.streams);
+}
+
+void blyi_card_give_stream(struct blyi_card *card)
+{
+    give_one(&card->n_streams);
+}
+
+bool blyi_card_take_event(struct blyi_card *card)
+{
+    return take_one(&card->n_events, card->model.events);
+}
+
+void blyi_card_give_event(struct blyi_card *card)
+{
+    give_one(&card->n_events);
+}
+
+bool blyi_card_audit(struct blyi_card *card)
+{
+    return blyi_backing_audit(card->backing) && blyi_mem_audit(card);
+}

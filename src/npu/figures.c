@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * figures.c - reading a card's memory: sums, blocks, use by module, audit.
+ */
+#include "npu/card.h"
+#include "npu/mem_block.h"
+#include "npu/memory.h"
+#include "npu/partial.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void describe(const struct blyi_card *card, const struct blyi_block *block,
+                     struct blyi_mem_block *out)
+{
+    *out = (struct blyi_mem_block){.card = card->id,
+                                   .address = blyi_block_start(block),
+                                   .asked = block->asked,
+                                   .rounded = block->rounded,
+                                   .backed = block->backed,
+                                   .page_kind = block->page_kind,
+                                   .site = block->site,
+                                   .module = block->module,
+                                   .time_ns = block->time_ns};
+}
+
+bool blyi_mem_find(const void *address, struct blyi_mem_block *out)
+{
+    int id = -1;
+    if (blyi_place_of(address, &id) != BLYI_PLACE_CARD)
+        return false;
+    struct blyi_card *card = blyi_card_get(id);
+    if (!card)
+        return false;
+    blyi_lock_take(&card->lock);
+    const struct blyi_block *block = blyi_block_find_locked(card, (uintptr_t)address);
+    if (block)
+        describe(card, block, out);
+    blyi_lock_drop(&card->lock);
+    return block != NULL;
+}
+
+void blyi_mem_walk(struct blyi_card *card,
+                   void (*fn)(void *arg, const struct blyi_mem_block *block), void *arg)
+{
+    struct blyi_mem_block block;
+    blyi_lock_take(&card->lock);
+    for (struct blyi_tree_node *node = blyi_tree_first(&card->blocks); node;
+         node = blyi_tree_next(node)) {
+        describe(card, blyi_block_of(node), &block);
+        fn(arg, &block);
+    }
+    blyi_lock_drop(&card->lock);
+}
+
+void blyi_mem_figures(struct blyi_card *card, struct blyi_mem_figures *out)
+{
+    blyi_lock_take(&card->lock);
+    uint64_t whole = blyi_frames_free(card->frames) * BLYI_FRAME_SIZE;
+    uint64_t unused = blyi_partials_unused(card->partials);
+    *out = (struct blyi_mem_figures){.total = card->total,
+                                     .free = whole + unused,
+                                     .huge_free = whole,
+                                     .giant_free = blyi_frames_giants(card->frames) * GiB,
+                                     .normal_free = unused,
+                                     .largest_run =
+                                         blyi_frames_longest(card->frames) * BLYI_FRAME_SIZE,
+                                     .live = card->live,
+                                     .peak = card->peak,
+                                     .overhead = card->overhead,
+                                     .blocks = card->blocks.count};
+    blyi_lock_drop(&card->lock);
+}
+
+/* As the driver's modules are called; others are shown by number. */
+static void name_module(unsigned module, char name[32])
+{
+    static const char *const names[BLYI_MODULE_COUNT] = {
+        [3] = "HCCL", [5] = "HIAIENGINE", [6] = "DVPP",   [BLYI_MODULE_RUNTIME] = "RUNTIME",
+        [8] = "CCE",  [10] = "DRV",       [22] = "DEVMM", [BLYI_MODULE_APPLICATION] = "APP",
+        [34] = "TS",  [36] = "AICPU",     [38] = "TDT",   [39] = "FE",
+        [45] = "GE",  [48] = "ASCENDCL",  [57] = "TBE",   [63] = "OP"};
+    if (names[module])
+        snprintf(name, 32, "%s", names[module]);
+    else
+        snprintf(name, 32, "MODULE_%u", module);
+}
+
+static int by_falling_live(const void *a, const void *b)
+{
+    const struct blyi_mem_usage *x = a, *y = b;
+    if (x->live != y->live)
+        return x->live < y->live ? 1 : -1;
+    return strcmp(x->name, y->name);
+}
+
+size_t blyi_mem_usage(struct blyi_card *card, struct blyi_mem_usage *rows, size_t max)
+{
+    struct blyi_mem_usage all[BLYI_MODULE_COUNT];
+    size_t n = 0;
+    blyi_lock_take(&card->lock);
+    for (unsigned i = 0; i < BLYI_MODULE_COUNT; i++) {
+        if (card->modules[i].peak == 0)
+            continue;
+        name_module(i, all[n].name);
+        all[n].live = card->modules[i].live;
+        all[n].peak = card->modules[i].peak;
+        n++;
+    }
+    blyi_lock_drop(&card->lock);
+    qsort(all, n, sizeof all[0], by_falling_live);
+    memcpy(rows, all, (n < max ? n : max) * sizeof all[0]);
+    return n;
+}
+
+/* The frames that a block alone has, and its pages in a partial frame, are as the entries and
+ * the partial frame say. */
+static bool audit_block(const struct blyi_card *card, const struct blyi_block *block)
+{
+    uintptr_t at = blyi_block_start(block);
+    if (block->backed != block->whole * BLYI_FRAME_SIZE + block->pages * BLYI_PAGE_SIZE)
+        return false;
+    for (uint32_t i = 0; i < block->whole; i++, at += BLYI_GRANULE) {
+        uint64_t entry = blyi_window_entry(card->window, at);
+        if (!(entry & BLYI_ENTRY_MAPPED) || (entry & BLYI_ENTRY_PARTIAL) ||
+            blyi_frames_is_free(card->frames, blyi_entry_frame(entry)))
+            return false;
+    }
+    if (block->pages == 0)
+        return true;
+    uint64_t entry = blyi_window_entry(card->window, at);
+    const struct blyi_partial *partial = blyi_partial_of(card->partials, blyi_entry_frame(entry));
+    if (!(entry & BLYI_ENTRY_PARTIAL) || !partial ||
+        partial->address != blyi_align_down(at, BLYI_GRANULE))
+        return false;
+    uint32_t page = (uint32_t)((at - partial->address) / BLYI_PAGE_SIZE);
+    return blyi_partial_bad(partial, page, page + block->pages, false) == page + block->pages;
+}
+
+static bool audit_locked(struct blyi_card *card)
+{
+    uint64_t live = 0, modules = 0, whole = 0, end = 0;
+    for (struct blyi_tree_node *node = blyi_tree_first(&card->blocks); node;
+         node = blyi_tree_next(node)) {
+        const struct blyi_block *block = blyi_block_of(node);
+        if (node->key < end || !audit_block(card, block))
+            return false;
+        end = node->key + block->backed;
+        live += block->backed;
+        whole += block->whole;
+    }
+    for (unsigned i = 0; i < BLYI_MODULE_COUNT; i++)
+        modules += card->modules[i].live;
+    uint64_t free = blyi_frames_free(card->frames);
+    return live == card->live && modules == card->live + card->overhead &&
+           free + whole + blyi_partials_count(card->partials) + card->overhead_frames ==
+               blyi_frames_total(card->frames) &&
+           live + card->overhead + free * BLYI_FRAME_SIZE + blyi_partials_unused(card->partials) ==
+               card->total;
+}
+
+bool blyi_mem_audit(struct blyi_card *card)
+{
+    blyi_lock_take(&card->lock);
+    bool sound = blyi_frames_audit(card->frames) && blyi_window_audit(card->window) &&
+                 blyi_partials_audit(card->partials) && blyi_tree_audit(&card->blocks) &&
+                 audit_locked(card);
+    blyi_lock_drop(&card->lock);
+    return sound;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * freed.c - a ring, searched backwards and only when something went wrong.
+ */
+#include "npu/freed.h"
+#include <stddef.h>
+
+void blyi_freed_add(struct blyi_freed *freed, const struct blyi_freed_block *block)
+{
+    freed->ring[freed->count++ % BLYI_FREED_MAX] = *block;
+}
+
+const struct blyi_freed_block *blyi_freed_find(const struct blyi_freed *freed, uintptr_t address)
+{
+    uint64_t n = freed->count < BLYI_FREED_MAX ? freed->count : BLYI_FREED_MAX;
+    for (uint64_t i = 1; i <= n; i++) {
+        const struct blyi_freed_block *block = &freed->ring[(freed->count - i) % BLYI_FREED_MAX];
+        if (address - block->address < block->backed)
+            return block;
+    }
+    return NULL;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * mem_block.h - a live block of card memory, as memory.c keeps it.
+ *
+ *   huge, giant   [ frame ][ frame ] ...                    granules of its own
+ *   normal        [ frame ] ... [ tail | others' pages ]    the tail begins a partial frame
+ *   normal, small               [ others | pages | others ] anywhere in a partial frame
+ *
+ * Which frames are behind it is read from the window's entries.
+ */
+#ifndef BLYI_MEM_BLOCK_H
+#define BLYI_MEM_BLOCK_H
+
+#include "base/probe.h"
+#include "base/tree.h"
+#include "npu/memory.h"
+#include "npu/partial.h"
+
+struct blyi_block {
+    struct blyi_tree_node node; /* key: address */
+    uint64_t asked, rounded, backed;
+    uint64_t time_ns;
+    uint32_t site;
+    uint32_t flags; /* BLYI_MEM_ */
+    uint32_t whole; /* frames of its own, from its start */
+    uint32_t pages; /* behind them, in a partial frame */
+    uint16_t module;
+    enum blyi_page_kind page_kind;
+};
+
+static inline struct blyi_block *blyi_block_of(const struct blyi_tree_node *node)
+{
+    return BLYI_TREE_ENTRY(node, struct blyi_block, node);
+}
+
+static inline uintptr_t blyi_block_start(const struct blyi_block *block)
+{
+    return (uintptr_t)block->node.key;
+}
+
+/* The live block around an address, or NULL. The card's lock is held. */
+struct blyi_block *blyi_block_find_locked(struct blyi_card *card, uintptr_t address);
+
+#endif

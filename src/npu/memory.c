@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * memory.c - blocks of card memory: allocation by page kind, free, reset.
+ *
+ * Everything about a block happens under its card's lock, probes included, so that a sink sees
+ * the free of an address before the next allocation there.
+ */
+#include "npu/memory.h"
+#include "npu/cap.h"
+#include "npu/card.h"
+#include "npu/freed.h"
+#include "npu/mem_block.h"
+#include "npu/shortage.h"
+#include "npu/span.h"
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/fail.h"
+#include "base/host.h"
+#include "base/reclaim.h"
+#include "base/site.h"
+#include "base/size.h"
+#include <inttypes.h>
+
+#define LOW_FRAMES ((uint32_t)(4 * GiB / BLYI_FRAME_SIZE))
+
+/* One try to find room. */
+struct attempt {
+    const struct blyi_mem_request *request;
+    enum blyi_page_kind page_kind;
+    enum blyi_short kind; /* what is needed, and named when it is short */
+    uint64_t backed;
+    bool short_of_frames; /* E_NO_MEMORY has no sentence yet */
+    bool capped;          /* E_CAP likewise */
+};
+
+uint64_t blyi_page_bytes(enum blyi_page_kind kind)
+{
+    static const uint64_t bytes[BLYI_PAGE_KIND_COUNT] = {BLYI_PAGE_SIZE, BLYI_FRAME_SIZE, GiB};
+    return bytes[kind];
+}
+
+struct blyi_block *blyi_block_find_locked(struct blyi_card *card, uintptr_t address)
+{
+    struct blyi_block *block = blyi_block_of(blyi_tree_floor(&card->blocks, address));
+    return block && address - blyi_block_start(block) < block->backed ? block : NULL;
+}
+
+static struct attempt plan(const struct blyi_mem_request *request, enum blyi_page_kind page_kind)
+{
+    struct attempt try = {.request = request, .page_kind = page_kind};
+    bool contiguous = request->flags & BLYI_MEM_CONTIGUOUS;
+    try.backed = blyi_align_up(request->rounded, blyi_page_bytes(page_kind));
+    if (page_kind == BLYI_PAGE_GIANT)
+        try.kind = contiguous ? BLYI_SHORT_GIANT_RUN : BLYI_SHORT_GIANT;
+    else if (request->flags & BLYI_MEM_LOW)
+        try.kind = BLYI_SHORT_LOW;
+    else if (contiguous)
+        try.kind = BLYI_SHORT_RUN;
+    else
+        try.kind = page_kind == BLYI_PAGE_HUGE ? BLYI_SHORT_HUGE : BLYI_SHORT_NORMAL;
+    return try;
+}
+
+/* Unused pages of a partial frame that is there already; false when none has enough. */
+static bool place_in_partial(struct blyi_card *card, const struct attempt *try,
+                             struct blyi_block *block, uintptr_t *address)
+{
+    bool low = try->request->flags & BLYI_MEM_LOW;
+    struct blyi_partial *partial =
+        blyi_partial_choose(card->partials, block->pages, low ? LOW_FRAMES : UINT32_MAX);
+    if (!partial)
+        return false;
+    uint32_t page = blyi_partial_fit(partial, block->pages);
+    blyi_partial_take(card->partials, partial, page, block->pages,
+                      block->flags & BLYI_MEM_READONLY);
+    *address = partial->address + page * BLYI_PAGE_SIZE;
+    return true;
+}
+
+/* Frames of its own, the last of them partial when there is a tail. */
+static bly_status place_in_frames(struct blyi_card *card, struct attempt *try,
+                                  struct blyi_block *block, uintptr_t *address)
+{
+    bool readonly = block->flags & BLYI_MEM_READONLY;
+    struct blyi_span_request span = {.n = block->whole + (block->pages > 0),
+                                     .kind = try->kind,
+                                     .flags = readonly ? BLYI_ENTRY_READONLY : 0};
+    struct blyi_partial *partial = NULL;
+    if (block->pages > 0) {
+        partial = blyi_partial_new();
+        if (!partial)
+            return blyi_fail(BLY_E_HOST_MEMORY, "card %d: no host memory for a partial frame",
+                             card->id);
+    }
+    bly_status status = blyi_span_take(card, &span, address, &try->short_of_frames);
+    if (status != BLY_OK) {
+        blyi_partial_drop(partial);
+        return status;
+    }
+    if (partial) {
+        uintptr_t tail = *address + block->whole * BLYI_GRANULE;
+        /* Read-only pages of a partial frame are kept by page. */
+        blyi_window_set_flags(card->window, tail, 1, BLYI_ENTRY_PARTIAL, BLYI_ENTRY_READONLY);
+        blyi_partial_add(card->partials, partial, tail,
+                         blyi_entry_frame(blyi_window_entry(card->window, tail)));
+        blyi_partial_take(card->partials, partial, 0, block->pages, readonly);
+    }
+    return BLY_OK;
+}
+
+static void account_alloc(struct blyi_card *card, const struct blyi_block *block)
+{
+    uint64_t *live = &card->modules[block->module].live, *peak = &card->modules[block->module].peak;
+    card->live += block->backed;
+    *live += block->backed;
+    if (card->live > card->peak)
+        card->peak = card->live;
+    if (*live > *peak)
+        *peak = *live;
+}
+
+static bly_status try_locked(struct blyi_card *card, struct attempt *try, struct blyi_block *block,
+                             uintptr_t *address)
+{
+    const struct blyi_mem_request *request = try->request;
+    uintptr_t at;
+    bly_status status = BLY_OK;
+    try->short_of_frames = try->capped = false;
+    if (request->rounded > card->total) { /* also keeps the sums below from overflow */
+        try->short_of_frames = true;
+        return BLY_E_NO_MEMORY;
+    }
+    if (!blyi_cap_take(try->backed)) {
+        try->capped = true;
+        return BLY_E_CAP;
+    }
+    bool normal = try->page_kind == BLYI_PAGE_NORMAL;
+    *block = (struct blyi_block){
+        .asked = request->asked,
+        .rounded = request->rounded,
+        .backed = try->backed,
+        .site = request->site,
+        .flags = request->flags,
+        .whole = (uint32_t)(try->backed / BLYI_FRAME_SIZE),
+        .pages = normal ? (uint32_t)(try->backed % BLYI_FRAME_SIZE / BLYI_PAGE_SIZE) : 0,
+        .module = request->module < BLYI_MODULE_COUNT ? request->module : BLYI_MODULE_APPLICATION,
+        .page_kind = try->page_kind};
+    if (block->whole > 0 || !place_in_partial(card, try, block, &at))
+        status = place_in_frames(card, try, block, &at);
+    if (status != BLY_OK) {
+        blyi_cap_give(try->backed);
+        return status;
+    }
+    block->time_ns = blyi_clock_ns();
+    blyi_tree_insert(&card->blocks, &block->node, at, 0);
+    account_alloc(card, block);
+    BLYI_PROBE(ALLOC, .card = card->id, .address = at, .size = block->asked, .asked = block->asked,
+               .rounded = block->rounded, .backed = block->backed, .page_kind = block->page_kind,
+               .site = block->site, .time_ns = block->time_ns);
+    *address = at;
+    return BLY_OK;
+}
+
+/* The kinds of pages that a policy tries, in order. */
+static int page_kinds(const struct blyi_mem_request *request, enum blyi_page_kind kinds[2])
+{
+    switch (request->policy) {
+    case BLYI_MEM_HUGE_ONLY:
+        kinds[0] = BLYI_PAGE_HUGE;
+        return 1;
+    case BLYI_MEM_GIANT_ONLY:
+        kinds[0] = BLYI_PAGE_GIANT;
+        return 1;
+    case BLYI_MEM_HUGE_FIRST:
+        if (request->rounded > BLYI_MEM_HUGE_ABOVE) {
+            kinds[0] = BLYI_PAGE_HUGE;
+            kinds[1] = BLYI_PAGE_NORMAL;
+            return 2;
+        }
+        break;
+    case BLYI_MEM_NORMAL_ONLY:
+        break;
+    }
+    kinds[0] = BLYI_PAGE_NORMAL;
+    return 1;
+}
+
+/* All kinds in turn. On failure *first tells about the first one, whose shortage is named. */
+static bly_status try_kinds_locked(struct blyi_card *card, const struct blyi_mem_request *request,
+                                   struct blyi_block *block, uintptr_t *address,
+                                   struct attempt *first)
+{
+    enum blyi_page_kind kinds[2];
+    int n = page_kinds(request, kinds);
+    *first = plan(request, kinds[0]);
+    bly_status status = try_locked(card, first, block, address);
+    if (n == 1 || !first->short_of_frames)
+        return status;
+    struct attempt second = plan(request, kinds[1]);
+    bly_status other = try_locked(card, &second, block, address);
+    return second.short_of_frames ? status : other;
+}
+
+static bly_status word_locked(struct blyi_card *card, const struct attempt *try, bly_status status)
+{
+    if (try->capped)
+        return blyi_shortage_cap_locked(card, try->request->asked, try->backed, NULL);
+    if (try->short_of_frames)
+        return blyi_shortage_card_locked(card, try->request->asked, try->kind, NULL);
+    return status;
+}
+
+static bly_status check_request(const struct blyi_card *card,
+                                const struct blyi_mem_request *request)
+{
+    if (request->rounded == 0)
+        return blyi_fail(BLY_E_INVALID, "card %d: a block of 0 bytes was asked", card->id);
+    if (request->policy == BLYI_MEM_GIANT_ONLY && !card->model.giant_pages)
+        return blyi_fail(BLY_E_UNSUPPORTED, "card %d: model %s has no pages of 1 GiB", card->id,
+                         card->model.name);
+    return BLY_OK;
+}
+
+bly_status blyi_mem_alloc(struct blyi_card *card, const struct blyi_mem_request *request,
+                          void **address)
+{
+    uintptr_t at = 0;
+    struct attempt try = {0};
+    struct blyi_block *block = NULL;
+    bly_status status = check_request(card, request);
+    if (status != BLY_OK)
+        goto fail;
+    block = blyi_host_alloc(sizeof *block);
+    if (!block) {
+        status =
+            blyi_fail(BLY_E_HOST_MEMORY, "card %d: no host memory to describe a block", card->id);
+        goto fail;
+    }
+    for (bool again = false;; again = true) {
+        blyi_lock_take(&card->lock);
+        status = try_kinds_locked(card, request, block, &at, &try);
+        bool is_short = status != BLY_OK && (try.short_of_frames || try.capped);
+        if (is_short && again)
+            status = word_locked(card, &try, status);
+        blyi_lock_drop(&card->lock);
+        if (!is_short || again)
+            break;
+        (void)blyi_reclaim_run(card->id, try.backed); /* without effect, the second try words it */
+    }
+    if (status == BLY_OK) {
+        *address = (void *)at;
+        return BLY_OK;
+    }
+
+fail:
+    blyi_host_free(block);
+    BLYI_PROBE(ALLOC_FAIL, .card = card->id, .size = request->asked, .asked = request->asked,
+               .site = request->site, .aux = status);
+    return status;
+}
+
+/* Takes a block out of the card; the caller frees the structure. */
+static void take_down_locked(struct blyi_card *card, struct blyi_block *block, uint32_t site)
+{
+    uintptr_t address = blyi_block_start(block);
+    blyi_tree_remove(&card->blocks, &block->node);
+    uint32_t n = block->whole;
+    if (block->pages > 0) {
+        uintptr_t tail = address + block->whole * BLYI_GRANULE;
+        struct blyi_partial *partial = blyi_partial_of(
+            card->partials, blyi_entry_frame(blyi_window_entry(card->window, tail)));
+        blyi_partial_give(card->partials, partial,
+                          (uint32_t)((tail - partial->address) / BLYI_PAGE_SIZE), block->pages);
+        if (partial->n_used == 0) {
+            if (block->whole == 0)
+                address = partial->address;
+            blyi_partial_remove(card->partials, partial);
+            n++;
+        }
+    }
+    if (n > 0)
+        blyi_span_give(card, address, n);
+    card->live -= block->backed;
+    card->modules[block->module].live -= block->backed;
+    blyi_cap_give(block->backed);
+    blyi_freed_add(card->freed, &(struct blyi_freed_block){.address = blyi_block_start(block),
+                                                           .backed = block->backed,
+                                                           .alloc_site = block->site,
+                                                           .free_site = site,
+                                                           .time_ns = blyi_clock_ns()});
+}
+
+/* Why nothing can be freed at `address`, which lies in the card's window. */
+static bly_status refuse_free_locked(struct blyi_card *card, uintptr_t address)
+{
+    char a[BLYI_SITE_TEXT], b[BLYI_SITE_TEXT], size[BLYI_SIZE_TEXT];
+    const struct blyi_block *block = blyi_block_find_locked(card, address);
+    if (block)
+        return blyi_fail(BLY_E_INVALID,
+                         "card %d: cannot free 0x%" PRIxPTR ": it is %" PRIu64 " bytes inside the "
+                         "block 0x%" PRIxPTR " of %s made at %s",
+                         card->id, address, (uint64_t)(address - blyi_block_start(block)),
+                         blyi_block_start(block), blyi_size_text(block->asked, size),
+                         blyi_site_text(block->site, a));
+    const struct blyi_freed_block *freed = blyi_freed_find(card->freed, address);
+    if (freed)
+        return blyi_fail(BLY_E_INVALID,
+                         "card %d: cannot free 0x%" PRIxPTR ": freed already, %" PRIu64
+                         " us ago at "
+                         "%s; block 0x%" PRIxPTR " of %s was made at %s",
+                         card->id, address, (blyi_clock_ns() - freed->time_ns) / 1000,
+                         blyi_site_text(freed->free_site, a), freed->address,
+                         blyi_size_text(freed->backed, size), blyi_site_text(freed->alloc_site, b));
+    return blyi_fail(BLY_E_INVALID,
+                     "card %d: cannot free 0x%" PRIxPTR ": no block was allocated there, as far as "
+                     "the last %d frees tell",
+                     card->id, address, BLYI_FREED_MAX);
+}
+
+bly_status blyi_mem_free(void *address, uint32_t site)
+{
+    uintptr_t at = (uintptr_t)address;
+    struct blyi_window *window = blyi_window_find(at);
+    struct blyi_card *card = window ? blyi_card_get(window->owner) : NULL;
+    if (!card)
+        return blyi_fail(BLY_E_INVALID, "cannot free 0x%" PRIxPTR ": it is %s, not card memory", at,
+                         window ? "pinned host memory" : "an address of the host");
+    blyi_lock_take(&card->lock);
+    struct blyi_block *block = blyi_block_of(blyi_tree_find(&card->blocks, at, 0));
+    if (!block) {
+        bly_status status = refuse_free_locked(card, at);
+        blyi_lock_drop(&card->lock);
+        return status;
+    }
+    take_down_locked(card, block, site);
+    BLYI_PROBE(FREE, .card = card->id, .address = at, .size = block->asked, .asked = block->asked,
+               .rounded = block->rounded, .backed = block->backed, .page_kind = block->page_kind,
+               .site = site);
+    blyi_lock_drop(&card->lock);
+    blyi_host_free(block);
+    return BLY_OK;
+}
+
+void blyi_mem_free_all(struct blyi_card *card)
+{
+    struct blyi_tree_node *node;
+    blyi_lock_take(&card->lock);
+    while ((node = blyi_tree_first(&card->blocks)) != NULL) {
+        struct blyi_block *block = blyi_block_of(node);
+        uintptr_t at = blyi_block_start(block);
+        take_down_locked(card, block, 0);
+        BLYI_PROBE(RESET_FREE, .card = card->id, .address = at, .size = block->asked,
+                   .asked = block->asked, .rounded = block->rounded, .backed = block->backed,
+                   .page_kind = block->page_kind);
+        blyi_host_free(block);
+    }
+    blyi_lock_drop(&card->lock);
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * shortage.c - what is free, in which form, and the sites that hold most.
+ */
+#include "npu/shortage.h"
+#include "npu/card.h"
+#include "npu/mem_block.h"
+#include "npu/memory.h"
+#include "npu/partial.h"
+#include "base/compiler.h"
+#include "base/fail.h"
+#include "base/option.h"
+#include "base/site.h"
+#include "base/size.h"
+#include <inttypes.h>
+#include <string.h>
+
+#define SITE_SLOTS 1024 /* sites told apart; what comes later is added to "other sites" */
+#define TOP_SITES  3
+
+struct holder {
+    uint64_t bytes, count;
+    uint32_t site;
+};
+
+struct holders {
+    struct holder slots[SITE_SLOTS];
+    struct holder others;
+    uint32_t used;
+};
+
+static struct holder *holder_of(struct holders *h, uint32_t site)
+{
+    for (uint32_t i = site % SITE_SLOTS;; i = (i + 1) % SITE_SLOTS) {
+        struct holder *slot = &h->slots[i];
+        if (slot->count > 0 && slot->site == site)
+            return slot;
+        if (slot->count > 0)
+            continue;
+        if (h->used == SITE_SLOTS - 1) /* one stays empty, so that every search ends */
+            return &h->others;
+        h->used++;
+        slot->site = site;
+        return slot;
+    }
+}
+
+static struct holder *largest(struct holders *h)
+{
+    struct holder *best = NULL;
+    for (uint32_t i = 0; i < SITE_SLOTS; i++)
+        if (h->slots[i].bytes > 0 && (!best || h->slots[i].bytes > best->bytes))
+            best = &h->slots[i];
+    return best;
+}
+
+/* "; held: 60129542144 B (56 GiB) in 12 blocks at main+0x1c (prog), ..." */
+static void append_holders_locked(struct blyi_card *card)
+{
+    struct holders h;
+    char size[BLYI_SIZE_TEXT], site[BLYI_SITE_TEXT];
+    memset(&h, 0, sizeof h);
+    for (struct blyi_tree_node *node = blyi_tree_first(&card->blocks); node;
+         node = blyi_tree_next(node)) {
+        struct holder *holder = holder_of(&h, blyi_block_of(node)->site);
+        holder->bytes += blyi_block_of(node)->backed;
+        holder->count++;
+    }
+    if (card->blocks.count == 0)
+        blyi_fail_append("; no block is live");
+    for (int i = 0; i < TOP_SITES; i++) {
+        struct holder *top = largest(&h);
+        if (!top)
+            break;
+        blyi_fail_append("%s%s in %" PRIu64 " block%s at %s", i == 0 ? "; held: " : ", ",
+                         blyi_size_text(top->bytes, size), top->count, top->count == 1 ? "" : "s",
+                         blyi_site_text(top->site, site));
+        top->bytes = 0;
+    }
+}
+
+static uint64_t max(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* "no room for <asked> <of what>" and the largest request of this kind that would fit. */
+static const char *describe(struct blyi_card *card, enum blyi_short kind, uint64_t *usable)
+{
+    uint64_t whole = blyi_frames_free(card->frames) * BLYI_FRAME_SIZE;
+    uint64_t run = blyi_frames_longest(card->frames) * BLYI_FRAME_SIZE;
+    switch (kind) {
+    case BLYI_SHORT_NORMAL:
+        *usable = max(whole, blyi_partials_longest(card->partials));
+        return "of normal pages";
+    case BLYI_SHORT_HUGE:
+        *usable = whole;
+        return "of huge pages";
+    case BLYI_SHORT_GIANT:
+    case BLYI_SHORT_GIANT_RUN:
+        *usable = blyi_frames_giants(card->frames) * GiB;
+        return kind == BLYI_SHORT_GIANT ? "of 1 GiB pages" : "of contiguous 1 GiB pages";
+    case BLYI_SHORT_RUN:
+        *usable = run;
+        return "in contiguous frames";
+    case BLYI_SHORT_LOW:
+        break;
+    }
+    *usable = run;
+    return "in contiguous frames of the first 4 GiB";
+}
+
+bly_status blyi_shortage_card_locked(struct blyi_card *card, uint64_t asked, enum blyi_short kind,
+                                     const char *what)
+{
+    char a[BLYI_SIZE_TEXT], b[BLYI_SIZE_TEXT], c[BLYI_SIZE_TEXT], d[BLYI_SIZE_TEXT];
+    uint64_t usable, whole = blyi_frames_free(card->frames) * BLYI_FRAME_SIZE;
+    uint64_t unused = blyi_partials_unused(card->partials);
+    uint64_t run = blyi_frames_longest(card->frames) * BLYI_FRAME_SIZE;
+    const char *of = describe(card, kind, &usable);
+    bly_status status =
+        blyi_fail(BLY_E_NO_MEMORY, "card %d: no room for %s %s%s%s: free %s, largest usable %s%s",
+                  card->id, blyi_size_text(asked, a), of, what ? ", " : "", what ? what : "",
+                  blyi_size_text(whole + unused, b), blyi_size_text(usable, c),
+                  kind == BLYI_SHORT_LOW ? " anywhere" : "");
+    if (kind != BLYI_SHORT_NORMAL && kind != BLYI_SHORT_HUGE)
+        blyi_fail_append(", longest contiguous run %s", blyi_size_text(run, a));
+    if (unused > 0)
+        blyi_fail_append(", of the free %s whole frames and %s unused pages in %u partial frames",
+                         blyi_size_text(whole, a), blyi_size_text(unused, b),
+                         blyi_partials_count(card->partials));
+    blyi_fail_append(", total %s, runtime overhead %s", blyi_size_text(card->total, c),
+                     blyi_size_text(card->overhead, d));
+    append_holders_locked(card);
+    return status;
+}
+
+bly_status blyi_shortage_cap_locked(struct blyi_card *card, uint64_t asked, uint64_t backed,
+                                    const char *what)
+{
+    char a[BLYI_SIZE_TEXT], b[BLYI_SIZE_TEXT], c[BLYI_SIZE_TEXT], d[BLYI_SIZE_TEXT];
+    char e[BLYI_SIZE_TEXT], f[BLYI_SIZE_TEXT], g[BLYI_SIZE_TEXT], h[BLYI_SIZE_TEXT];
+    uint64_t cap = (uint64_t)blyi_option_int(BLYI_OPT_CAP), used = blyi_mem_cap_used();
+    uint64_t left = cap > used ? cap - used : 0, overhead = 0;
+    uint64_t free =
+        blyi_frames_free(card->frames) * BLYI_FRAME_SIZE + blyi_partials_unused(card->partials);
+    for (int i = 0; i < BLYI_CARD_MAX; i++) {
+        struct blyi_card *other = blyi_card_get(i);
+        if (other) /* relaxed: for the sentence; other cards' locks are not held */
+            overhead += __atomic_load_n(&other->overhead, __ATOMIC_RELAXED);
+    }
+    bly_status status = blyi_fail(
+        BLY_E_CAP,
+        "the process's cap BELAY_CAP, not card %d, is reached%s%s: cap %s, used %s of which %s are "
+        "the runtime's overhead, left %s, asked %s backed by %s, short by %s; the card itself has "
+        "%s free",
+        card->id, what ? " by " : "", what ? what : "", blyi_size_text(cap, a),
+        blyi_size_text(used, b), blyi_size_text(overhead, c), blyi_size_text(left, d),
+        blyi_size_text(asked, e), blyi_size_text(backed, f), blyi_size_text(backed - left, g),
+        blyi_size_text(free, h));
+    append_holders_locked(card);
+    return status;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * shortage.h - the sentences of a request that found no room: which resource, the numbers, and
+ * who holds it. All under the card's lock, on the failing path only.
+ */
+#ifndef BLYI_SHORTAGE_H
+#define BLYI_SHORTAGE_H
+
+#include <belay/base.h>
+
+struct blyi_card;
+
+enum blyi_short { /* what the request needed */
+                  BLYI_SHORT_NORMAL,
+                  BLYI_SHORT_HUGE,
+                  BLYI_SHORT_GIANT,
+                  BLYI_SHORT_RUN,       /* contiguous frames */
+                  BLYI_SHORT_GIANT_RUN, /* contiguous GiB */
+                  BLYI_SHORT_LOW,       /* in the first 4 GiB */
+};
+
+/* E_NO_MEMORY: no room for `asked` bytes. `what` says for whom, NULL: for the program. */
+bly_status blyi_shortage_card_locked(struct blyi_card *card, uint64_t asked, enum blyi_short kind,
+                                     const char *what);
+/* E_CAP: `backed` bytes more would pass BELAY_CAP. */
+bly_status blyi_shortage_cap_locked(struct blyi_card *card, uint64_t asked, uint64_t backed,
+                                    const char *what);
+
+#endif

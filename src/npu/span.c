@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * span.c - one range of addresses, as few runs of frames as can be had, one mmap a run; back
+ * with one mmap for the whole range.
+ */
+#include "npu/span.h"
+#include "npu/card.h"
+#include "base/assert.h"
+#include "base/compiler.h"
+
+#define LOW_FRAMES ((uint32_t)(4 * GiB / BLYI_FRAME_SIZE))
+
+struct run {
+    uint32_t first, count;
+};
+
+/* The next run of at most `left` frames; false when there is none. */
+static bool take_run(struct blyi_card *card, enum blyi_short kind, uint32_t left, struct run *run)
+{
+    run->count = left;
+    switch (kind) {
+    case BLYI_SHORT_GIANT:
+        run->count = BLYI_GIANT_FRAMES;
+        return blyi_frames_take_run(card->frames, BLYI_GIANT_FRAMES, BLYI_GIANT_FRAMES,
+                                    &run->first);
+    case BLYI_SHORT_RUN:
+        return blyi_frames_take_run(card->frames, left, 1, &run->first);
+    case BLYI_SHORT_GIANT_RUN:
+        return blyi_frames_take_run(card->frames, left, BLYI_GIANT_FRAMES, &run->first);
+    case BLYI_SHORT_LOW:
+        return blyi_frames_take_below(card->frames, left, LOW_FRAMES, &run->first);
+    case BLYI_SHORT_NORMAL:
+    case BLYI_SHORT_HUGE:
+        break;
+    }
+    run->count =
+        blyi_frames_take(card->frames, left, blyi_backing_prefer(card->backing), &run->first);
+    return run->count > 0;
+}
+
+static void give_run(struct blyi_card *card, struct run run)
+{
+    blyi_frames_give(card->frames, run.first, run.count);
+    blyi_backing_retire(card->backing, run.first, run.count);
+}
+
+static bly_status map_run(struct blyi_card *card, struct run run, uintptr_t address, uint64_t flags)
+{
+    bool committed;
+    blyi_backing_reuse(card->backing, run.first, run.count);
+    uint32_t same = blyi_backing_span(card->backing, run.first, run.count, &committed);
+    if (committed)
+        flags |= BLYI_ENTRY_COMMITTED;
+    bly_status status = blyi_window_map(card->window, address, blyi_backing_fd(card->backing),
+                                        run.first, run.count, flags);
+    if (status != BLY_OK)
+        return status;
+    for (uint32_t at = same; at < run.count; at += same) { /* the flag changes within the run */
+        uintptr_t start = address + at * BLYI_GRANULE;
+        same = blyi_backing_span(card->backing, run.first + at, run.count - at, &committed);
+        blyi_window_set_flags(card->window, start, same, committed ? BLYI_ENTRY_COMMITTED : 0,
+                              committed ? 0 : BLYI_ENTRY_COMMITTED);
+    }
+    return BLY_OK;
+}
+
+/* Gives back the frames that the entries name. They may become spare while still mapped: the
+ * card's lock keeps them from anybody else until the mapping is gone. */
+static void give_frames(struct blyi_card *card, uintptr_t address, uint32_t n)
+{
+    struct run run = {0, 0};
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t frame =
+            blyi_entry_frame(blyi_window_entry(card->window, address + i * BLYI_GRANULE));
+        if (run.count > 0 && frame == run.first + run.count) {
+            run.count++;
+            continue;
+        }
+        if (run.count > 0)
+            give_run(card, run);
+        run = (struct run){frame, 1};
+    }
+    if (run.count > 0)
+        give_run(card, run);
+}
+
+bly_status blyi_span_take(struct blyi_card *card, const struct blyi_span_request *request,
+                          uintptr_t *address, bool *short_of_frames)
+{
+    *short_of_frames = blyi_frames_free(card->frames) < request->n;
+    if (*short_of_frames)
+        return BLY_E_NO_MEMORY;
+    bool giant = request->kind == BLYI_SHORT_GIANT || request->kind == BLYI_SHORT_GIANT_RUN;
+    uintptr_t base;
+    bly_status status =
+        blyi_window_take(card->window, request->n, giant ? BLYI_GIANT_FRAMES : 1, &base);
+    if (status != BLY_OK)
+        return status;
+
+    struct run run = {0, 0}, next = {0, 0}; /* `run` waits for a neighbour before it is mapped */
+    uint32_t mapped = 0, taken = 0;
+    while (taken < request->n) {
+        if (!take_run(card, request->kind, request->n - taken, &next)) {
+            *short_of_frames = true;
+            status = BLY_E_NO_MEMORY;
+            goto give;
+        }
+        taken += next.count;
+        if (run.count > 0 && run.first + run.count == next.first) {
+            run.count += next.count;
+            continue;
+        }
+        if (run.count > 0) {
+            status = map_run(card, run, base + mapped * BLYI_GRANULE, request->flags);
+            if (status != BLY_OK)
+                goto give_next;
+            mapped += run.count;
+        }
+        run = next;
+    }
+    status = map_run(card, run, base + mapped * BLYI_GRANULE, request->flags);
+    if (status != BLY_OK)
+        goto give;
+    *address = base;
+    return BLY_OK;
+
+give_next:
+    give_run(card, next);
+give:
+    if (run.count > 0)
+        give_run(card, run);
+    if (mapped > 0)
+        give_frames(card, base, mapped);
+    if (mapped == 0 || blyi_window_unmap(card->window, base, request->n))
+        blyi_window_give(card->window, base, request->n);
+    blyi_backing_settle(card->backing);
+    return status;
+}
+
+void blyi_span_give(struct blyi_card *card, uintptr_t address, uint32_t n)
+{
+    give_frames(card, address, n);
+    if (blyi_window_unmap(card->window, address, n))
+        blyi_window_give(card->window, address, n);
+    blyi_backing_settle(card->backing);
+}
