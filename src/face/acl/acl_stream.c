@@ -6,6 +6,7 @@
 
 #include "face/acl/allocators.h"
 #include "face/acl/check.h"
+#include "face/acl/stream_attr.h"
 #include "face/acl/stream_config.h"
 #include "npu/card.h"
 #include "npu/stream.h"
@@ -46,8 +47,10 @@ static aclError stream_destroy(enum blyi_acl_call call, void *stream, bool force
     if (stream == NULL)
         return blyi_acl_reject(call, ACL_ERROR_INVALID_PARAM, "stream is NULL");
     bly_status status = blyi_stream_destroy(stream, force);
-    if (status == BLY_OK)
+    if (status == BLY_OK) {
         blyi_allocators_forget(stream);
+        blyi_stream_attr_forget(stream);
+    }
     return blyi_acl_result(call, status);
 }
 

@@ -93,7 +93,9 @@
     X(aclrtGetPrimaryCtxState)                     \
     X(aclrtGetRunMode)                             \
     X(aclrtGetSocName)                             \
+    X(aclrtGetStreamAttribute)                     \
     X(aclrtGetStreamAvailableNum)                  \
+    X(aclrtGetStreamOverflowSwitch)                \
     X(aclrtGetSysParamOpt)                         \
     X(aclrtGetUserDevIdByLogicDevId)               \
     X(aclrtGetUserDevIdByPhyDevId)                 \
@@ -134,7 +136,9 @@
     X(aclrtSetCurrentContext)                      \
     X(aclrtSetDevice)                              \
     X(aclrtSetOpWaitTimeout)                       \
+    X(aclrtSetStreamAttribute)                     \
     X(aclrtSetStreamConfigOpt)                     \
+    X(aclrtSetStreamOverflowSwitch)                \
     X(aclrtSetSysParamOpt)                         \
     X(aclrtStreamGetFlags)                         \
     X(aclrtStreamGetId)                            \
@@ -261,7 +265,10 @@ aclError bly_acl_aclrtGetPhyDevIdByUserDevId(const int32_t userDevId, int32_t *c
 aclError bly_acl_aclrtGetPrimaryCtxState(int32_t deviceId, uint32_t *flags, int32_t *active);
 aclError bly_acl_aclrtGetRunMode(aclrtRunMode *runMode);
 const char *bly_acl_aclrtGetSocName(void);
+aclError bly_acl_aclrtGetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType,
+                                         aclrtStreamAttrValue *value);
 aclError bly_acl_aclrtGetStreamAvailableNum(uint32_t *streamCount);
+aclError bly_acl_aclrtGetStreamOverflowSwitch(aclrtStream stream, uint32_t *flag);
 aclError bly_acl_aclrtGetSysParamOpt(aclSysParamOpt opt, int64_t *value);
 aclError bly_acl_aclrtGetUserDevIdByLogicDevId(const int32_t logicDevId, int32_t *const userDevid);
 aclError bly_acl_aclrtGetUserDevIdByPhyDevId(const int32_t phyDevId, int32_t *const userDevId);
@@ -315,9 +322,12 @@ aclError bly_acl_aclrtResetEvent(aclrtEvent event, aclrtStream stream);
 aclError bly_acl_aclrtSetCurrentContext(aclrtContext context);
 aclError bly_acl_aclrtSetDevice(int32_t deviceId);
 aclError bly_acl_aclrtSetOpWaitTimeout(uint32_t timeout);
+aclError bly_acl_aclrtSetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType,
+                                         aclrtStreamAttrValue *value);
 aclError bly_acl_aclrtSetStreamConfigOpt(aclrtStreamConfigHandle *handle,
                                          aclrtStreamConfigAttr attr, const void *attrValue,
                                          size_t valueSize);
+aclError bly_acl_aclrtSetStreamOverflowSwitch(aclrtStream stream, uint32_t flag);
 aclError bly_acl_aclrtSetSysParamOpt(aclSysParamOpt opt, int64_t value);
 aclError bly_acl_aclrtStreamGetFlags(aclrtStream stream, uint32_t *flags);
 aclError bly_acl_aclrtStreamGetId(aclrtStream stream, int32_t *streamId);
