@@ -45,6 +45,8 @@ bly_status blyi_context_get(void **handle);
 
 /* The current context, for every call that needs one. E_NO_CONTEXT, E_FORKED. */
 bly_status blyi_context_here(struct blyi_context **context);
+/* The same for calls that know their site: a warning about a missing device names it. */
+bly_status blyi_context_here_site(struct blyi_context **context, uint32_t site);
 int blyi_context_card(const struct blyi_context *context);
 struct blyi_card *blyi_context_card_ptr(const struct blyi_context *context);
 /* Handle of the context's default stream, usable like any. */

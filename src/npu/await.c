@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * await.c - threads of the host that wait for a stream.
+ */
+#include <inttypes.h>
+#include "base/fail.h"
+#include "base/probe.h"
+#include "base/sys.h"
+#include "npu/card.h"
+#include "npu/queue.h"
+#include "npu/stream.h"
+#include "npu/wait.h"
+
+#define LOOKS_PER_CLOCK 64 /* the clock is read once in so many looks: about 1 us */
+
+#define NOT_WAITED_FOR                                                                             \
+    (BLYI_STREAM_PERSISTENT | BLYI_STREAM_CPU_SCHEDULE | BLYI_STREAM_DEVICE_USE_ONLY)
+
+bool blyi_stream_is_waited_for(const struct blyi_stream *stream)
+{
+    return (stream->flags & NOT_WAITED_FOR) == 0;
+}
+
+static bool reached(const struct blyi_stream *stream, uint64_t target)
+{
+    return blyi_queue_completed(stream) >= target;
+}
+
+static bool spin(const struct blyi_stream *stream, uint64_t target)
+{
+    uint64_t limit = blyi_wait_spin_ns();
+    if (limit == 0)
+        return reached(stream, target);
+    uint64_t start = 0;
+    for (uint32_t looks = 1;; looks++) {
+        if (reached(stream, target))
+            return true;
+        if (looks % LOOKS_PER_CLOCK == 0) {
+            uint64_t now = blyi_wait_real_ns();
+            if (start == 0)
+                start = now;
+            else if (now - start > limit)
+                return false;
+        }
+        blyi_spin_pause();
+    }
+}
+
+typedef bool sleep_fn(const uint32_t *word, uint32_t expected, uint64_t until);
+
+static bool sleep_real(const uint32_t *word, uint32_t expected, uint64_t until)
+{
+    uint64_t now = blyi_wait_real_ns();
+    if (now >= until)
+        return false;
+    blyi_sys_futex_wait(word, expected, until - now);
+    return true;
+}
+
+static bly_status sleep_until(struct blyi_stream *stream, uint64_t target, sleep_fn *sleep,
+                              uint64_t until)
+{
+    bly_status status = BLY_OK;
+    __atomic_fetch_add(&stream->sleepers, 1, __ATOMIC_SEQ_CST);
+    for (;;) {
+        uint32_t turn = __atomic_load_n(&stream->turn, __ATOMIC_SEQ_CST);
+        blyi_queue_watch(stream, target);
+        /* After watch(), sequentially consistent: see queue.h. */
+        if (__atomic_load_n(&stream->completed, __ATOMIC_SEQ_CST) >= target)
+            break;
+        if (!sleep(&stream->turn, turn, until)) {
+            status = BLY_E_TIMEOUT;
+            break;
+        }
+    }
+    __atomic_fetch_sub(&stream->sleepers, 1, __ATOMIC_RELAXED);
+    return status;
+}
+
+bly_status blyi_queue_await_until(struct blyi_stream *stream, uint64_t target, uint64_t deadline)
+{
+    if (reached(stream, target) || spin(stream, target))
+        return BLY_OK;
+    return sleep_until(stream, target, blyi_wait_on, deadline);
+}
+
+bly_status blyi_queue_await(struct blyi_stream *stream, uint64_t target, uint64_t timeout_ns)
+{
+    if (reached(stream, target))
+        return BLY_OK;
+    return blyi_queue_await_until(stream, target, blyi_wait_deadline(timeout_ns));
+}
+
+bly_status blyi_queue_await_real(struct blyi_stream *stream, uint64_t target, uint64_t limit_ns)
+{
+    if (reached(stream, target) || spin(stream, target))
+        return BLY_OK;
+    return sleep_until(stream, target, sleep_real, blyi_wait_real_ns() + limit_ns);
+}
+
+bly_status blyi_stream_sync(void *handle, uint64_t timeout_ns)
+{
+    struct blyi_stream *stream;
+    bly_status status = blyi_stream_pin_any(handle, &stream);
+    if (status != BLY_OK)
+        return status;
+    if (blyi_stream_is_waited_for(stream)) {
+        uint64_t target = blyi_queue_issued(stream);
+        status = blyi_queue_await(stream, target, timeout_ns);
+        if (status == BLY_OK)
+            status = blyi_queue_take_failure(stream);
+        else
+            blyi_fail(status,
+                      "stream %" PRIu32 " of card %d: %" PRIu64
+                      " tasks have not ended within %" PRIu64 " ms",
+                      stream->id, stream->card->id, target - blyi_queue_completed(stream),
+                      timeout_ns / 1000000);
+    }
+    if (status != BLY_E_TIMEOUT)
+        BLYI_PROBE(STREAM_SYNC, .card = stream->card->id, .stream = stream->id);
+    blyi_stream_unpin(stream);
+    return status;
+}
+
+bly_status blyi_stream_query(void *handle, bool *complete)
+{
+    struct blyi_stream *stream;
+    bly_status status = blyi_stream_pin_any(handle, &stream);
+    if (status != BLY_OK)
+        return status;
+    *complete = !blyi_stream_is_waited_for(stream) ||
+                reached(stream, blyi_queue_issued(stream));
+    blyi_stream_unpin(stream);
+    return BLY_OK;
+}
+
+bly_status blyi_stream_pending(void *handle, uint64_t *n_tasks)
+{
+    struct blyi_stream *stream;
+    bly_status status = blyi_stream_pin_any(handle, &stream);
+    if (status != BLY_OK)
+        return status;
+    /* `completed` first: it never overtakes `issued`. */
+    uint64_t completed = blyi_queue_completed(stream);
+    *n_tasks = blyi_queue_issued(stream) - completed;
+    blyi_stream_unpin(stream);
+    return BLY_OK;
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * block.c - ending blocks: by progress, by a flag, by time, by force.
+ */
+#include "npu/block.h"
+
+#include <pthread.h>
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/fail.h"
+#include "base/list.h"
+#include "base/lock.h"
+#include "base/sys.h"
+#include "npu/engine.h"
+#include "npu/event_inside.h"
+#include "npu/queue.h"
+#include "npu/wait.h"
+
+static struct blyi_lock lock = BLYI_LOCK_INIT(BLYI_RANK_EVENT);
+
+/* The blocked streams with a deadline; their number is small, so the list is searched. */
+static struct blyi_list timed = BLYI_LIST_INIT(timed);
+
+enum timer_state { TIMER_NONE, TIMER_RUNS, TIMER_STOPS };
+static uint32_t timer_state; /* under `lock` */
+static uint32_t timer_word;  /* futex: moves when `timed` or timer_state changes */
+
+static void poke_timer(void)
+{
+    __atomic_fetch_add(&timer_word, 1, __ATOMIC_RELEASE);
+    blyi_sys_futex_wake(&timer_word, INT32_MAX);
+}
+
+static void block_locked(struct blyi_stream *stream, struct blyi_list *watchers,
+                         uint64_t deadline)
+{
+    bly_assert(!stream->block.blocked);
+    stream->block.blocked = true;
+    stream->block.deadline = deadline;
+    if (watchers != NULL)
+        blyi_list_push_back(watchers, &stream->block.link);
+    if (deadline != 0) {
+        blyi_list_push_back(&timed, &stream->block.timer);
+        poke_timer();
+    }
+}
+
+/* The caller pushes the stream once it has dropped the lock: nobody else will. */
+static void unblock_locked(struct blyi_stream *stream)
+{
+    bly_assert(stream->block.blocked);
+    blyi_list_remove(&stream->block.link);
+    blyi_list_remove(&stream->block.timer);
+    stream->block.blocked = false;
+    stream->block.paused = false;
+    stream->block.event = NULL;
+}
+
+/* Streams that were unblocked, linked by `next` (theirs to use for whoever owns them). */
+static void push_all(struct blyi_stream *streams)
+{
+    while (streams != NULL) {
+        struct blyi_stream *next = streams->next;
+        blyi_engine_push(streams);
+        streams = next;
+    }
+}
+
+bool blyi_block_on_stream(struct blyi_stream *stream, struct blyi_stream *after,
+                          uint64_t position, uint64_t deadline)
+{
+    bool blocked = false;
+    blyi_lock_take(&lock);
+    /* Told first, looked at second: see queue.h. */
+    blyi_queue_watch(after, position + 1);
+    if (__atomic_load_n(&after->completed, __ATOMIC_SEQ_CST) <= position &&
+        (blyi_queue_control(stream) & BLYI_CONTROL_DROP) == 0) {
+        stream->block.position = position;
+        block_locked(stream, &after->watchers, deadline);
+        blocked = true;
+    }
+    blyi_lock_drop(&lock);
+    return blocked;
+}
+
+bool blyi_block_on_event(struct blyi_stream *stream, struct blyi_event *event, uint64_t deadline)
+{
+    bool blocked = false;
+    blyi_lock_take(&lock);
+    if (!event->flag && (blyi_queue_control(stream) & BLYI_CONTROL_DROP) == 0) {
+        stream->block.event = event;
+        block_locked(stream, &event->watchers, deadline);
+        blocked = true;
+    }
+    blyi_lock_drop(&lock);
+    return blocked;
+}
+
+bool blyi_block_paused(struct blyi_stream *stream)
+{
+    bool blocked = false;
+    blyi_lock_take(&lock);
+    uint32_t control = blyi_queue_control(stream);
+    if ((control & BLYI_CONTROL_PAUSED) && (control & BLYI_CONTROL_DROP) == 0) {
+        stream->block.paused = true;
+        block_locked(stream, NULL, 0);
+        blocked = true;
+    }
+    blyi_lock_drop(&lock);
+    return blocked;
+}
+
+void blyi_block_progress(struct blyi_stream *after)
+{
+    struct blyi_stream *freed = NULL;
+    blyi_lock_take(&lock);
+    uint64_t completed = blyi_queue_completed(after); /* cannot move: its owner is here */
+    BLYI_LIST_FOR_SAFE(node, &after->watchers)
+    {
+        struct blyi_stream *stream = BLYI_CONTAINER(node, struct blyi_stream, block.link);
+        if (stream->block.position >= completed) {
+            blyi_queue_watch(after, stream->block.position + 1);
+            continue;
+        }
+        unblock_locked(stream);
+        stream->next = freed;
+        freed = stream;
+    }
+    blyi_lock_drop(&lock);
+    push_all(freed);
+}
+
+void blyi_block_flag(struct blyi_event *event, bool set)
+{
+    struct blyi_stream *freed = NULL;
+    blyi_lock_take(&lock);
+    /* Atomic because queries read it without the lock. */
+    __atomic_store_n(&event->flag, set, __ATOMIC_RELEASE);
+    if (set)
+        BLYI_LIST_FOR_SAFE(node, &event->watchers)
+        {
+            struct blyi_stream *stream = BLYI_CONTAINER(node, struct blyi_stream, block.link);
+            unblock_locked(stream);
+            stream->next = freed;
+            freed = stream;
+        }
+    blyi_lock_drop(&lock);
+    push_all(freed);
+}
+
+void blyi_block_control(struct blyi_stream *stream, uint32_t set, uint32_t clear)
+{
+    bool freed = false;
+    blyi_lock_take(&lock);
+    __atomic_fetch_or(&stream->control, set, __ATOMIC_ACQ_REL);
+    __atomic_fetch_and(&stream->control, ~clear, __ATOMIC_ACQ_REL);
+    uint32_t control = blyi_queue_control(stream);
+    if (stream->block.blocked && ((control & BLYI_CONTROL_DROP) ||
+                                  (stream->block.paused && !(control & BLYI_CONTROL_PAUSED)))) {
+        unblock_locked(stream);
+        freed = true;
+    }
+    blyi_lock_drop(&lock);
+    if (freed)
+        blyi_engine_push(stream);
+}
+
+bool blyi_block_is_stuck(struct blyi_stream *stream)
+{
+    bool stuck = false;
+    struct blyi_event *event = NULL;
+    blyi_lock_take(&lock);
+    if (stream->block.blocked && stream->block.deadline == 0) {
+        stuck = stream->block.paused;
+        event = stream->block.event;
+        if (event != NULL)
+            __atomic_fetch_add(&event->refs, 1, __ATOMIC_RELAXED); /* the wait has one */
+    }
+    blyi_lock_drop(&lock);
+    if (event != NULL) {
+        stuck = !blyi_event_is_pending(event);
+        blyi_event_unref(event);
+    }
+    return stuck;
+}
+
+static uint64_t expire(struct blyi_stream **freed)
+{
+    uint64_t now = blyi_clock_ns(), nearest = UINT64_MAX;
+    BLYI_LIST_FOR_SAFE(node, &timed)
+    {
+        struct blyi_stream *stream = BLYI_CONTAINER(node, struct blyi_stream, block.timer);
+        if (stream->block.deadline > now) {
+            if (stream->block.deadline < nearest)
+                nearest = stream->block.deadline;
+            continue;
+        }
+        unblock_locked(stream); /* its wait looks at the clock itself and fails */
+        stream->next = *freed;
+        *freed = stream;
+    }
+    return nearest;
+}
+
+static void *timer_main(void *arg)
+{
+    (void)arg;
+    for (;;) {
+        struct blyi_stream *freed = NULL;
+        uint32_t word = __atomic_load_n(&timer_word, __ATOMIC_ACQUIRE);
+        blyi_lock_take(&lock);
+        bool stops = timer_state == TIMER_STOPS;
+        uint64_t nearest = stops ? UINT64_MAX : expire(&freed);
+        if (stops)
+            timer_state = TIMER_NONE;
+        blyi_lock_drop(&lock);
+        push_all(freed);
+        if (stops)
+            break;
+        blyi_wait_on(&timer_word, word, nearest);
+    }
+    return NULL;
+}
+
+int blyi_block_need_timer(void)
+{
+    int error = 0;
+    blyi_lock_take(&lock);
+    if (timer_state == TIMER_NONE) {
+        pthread_t thread;
+        error = blyi_sys_thread_create(&thread, "bly-timer", timer_main, NULL);
+        if (error == 0) {
+            pthread_detach(thread);
+            timer_state = TIMER_RUNS;
+        }
+    } else {
+        timer_state = TIMER_RUNS; /* it was told to stop and has not yet */
+    }
+    blyi_lock_drop(&lock);
+    return error;
+}
+
+void blyi_block_stop_timer(void)
+{
+    blyi_lock_take(&lock);
+    if (timer_state == TIMER_RUNS) {
+        timer_state = TIMER_STOPS;
+        poke_timer();
+    }
+    blyi_lock_drop(&lock);
+}

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * context.c - making, choosing and ending contexts.
+ */
+#include "npu/context.h"
+
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "base/fail.h"
+#include "base/handle.h"
+#include "base/host.h"
+#include "npu/block.h"
+#include "npu/card.h"
+#include "npu/context_inside.h"
+#include "npu/event_inside.h"
+#include "npu/host_thread.h"
+#include "npu/queue.h"
+#include "npu/runtime.h"
+
+/* How often teardown looks whether a stream can still end by itself. */
+#define STUCK_LOOK_NS 10000000u
+
+struct blyi_lock blyi_contexts_lock = BLYI_LOCK_INIT(BLYI_RANK_RUNTIME);
+struct blyi_list blyi_contexts = BLYI_LIST_INIT(blyi_contexts);
+_Thread_local struct blyi_thread_state blyi_thread_state;
+
+static void keep_object(void *object)
+{
+    (void)object; /* contexts are never freed: threads may still point to them */
+}
+
+bly_status blyi_context_make(int card_id, bool primary, uint32_t site, struct blyi_context **out)
+{
+    struct blyi_card *card;
+    struct blyi_stream *stream;
+    bly_status status = blyi_card_open(card_id, &card);
+    if (status != BLY_OK)
+        return status;
+    struct blyi_context *context = blyi_host_calloc(1, sizeof(*context));
+    if (context == NULL)
+        return blyi_fail(BLY_E_HOST_MEMORY, "card %d: no host memory for a context (%zu bytes)",
+                         card_id, sizeof(*context));
+    context->card = card;
+    context->primary = primary;
+    context->site = site;
+    blyi_lock_init(&context->lock, BLYI_RANK_CONTEXT);
+    blyi_list_init(&context->streams);
+    blyi_list_init(&context->link);
+
+    status = blyi_card_bind(card);
+    if (status != BLY_OK)
+        goto free;
+    status = blyi_handle_create(BLYI_HANDLE_CONTEXT, context, keep_object, &context->handle);
+    if (status != BLY_OK)
+        goto unbind;
+    status = blyi_stream_make(context, 0, 0, site, true, &stream);
+    if (status != BLY_OK)
+        goto remove;
+    context->default_handle = stream->handle;
+    *out = context;
+    return BLY_OK;
+
+remove:
+    blyi_handle_remove(BLYI_HANDLE_CONTEXT, context->handle);
+unbind:
+    blyi_card_unbind(card);
+free:
+    blyi_lock_fini(&context->lock);
+    blyi_host_free(context);
+    return status;
+}
+
+struct blyi_stream *blyi_context_next_stream(struct blyi_context *context,
+                                             struct blyi_stream *stream)
+{
+    blyi_lock_take(&context->lock);
+    struct blyi_list *next = context->streams.next;
+    if (stream != NULL) {
+        if (!blyi_list_empty(&stream->context_link)) {
+            next = stream->context_link.next;
+        } else { /* left the list meanwhile: go on behind its id */
+            while (next != &context->streams &&
+                   BLYI_CONTAINER(next, struct blyi_stream, context_link)->id <= stream->id)
+                next = next->next;
+        }
+    }
+    struct blyi_stream *found = NULL;
+    if (next != &context->streams) {
+        found = BLYI_CONTAINER(next, struct blyi_stream, context_link);
+        blyi_queue_ref(found);
+    }
+    blyi_lock_drop(&context->lock);
+    if (stream != NULL)
+        blyi_queue_unref(stream);
+    return found;
+}
+
+void blyi_context_forget(struct blyi_context *context, struct blyi_stream *stream)
+{
+    blyi_lock_take(&context->lock);
+    blyi_list_remove(&stream->context_link);
+    blyi_lock_drop(&context->lock);
+}
+
+/* Waits for the stream's work; gives up on work that nothing queued will ever let run. */
+static bool can_drain(struct blyi_stream *stream)
+{
+    uint64_t target = blyi_queue_issued(stream);
+    while (blyi_queue_await_real(stream, target, STUCK_LOOK_NS) != BLY_OK)
+        if (blyi_block_is_stuck(stream))
+            return false;
+    return true;
+}
+
+void blyi_context_teardown(struct blyi_context *context, bool by_reset)
+{
+    /* All first, so that streams which wait for one another end in any order. */
+    struct blyi_stream *stream = NULL;
+    while ((stream = blyi_context_next_stream(context, stream)) != NULL)
+        can_drain(stream);
+    while ((stream = blyi_context_next_stream(context, NULL)) != NULL) {
+        /* Its owner may destroy it at the same time: who removes the handle goes on. */
+        if (__atomic_exchange_n(&stream->closing, 1, __ATOMIC_ACQ_REL) == 0)
+            blyi_stream_end(stream, !can_drain(stream), by_reset);
+        else
+            blyi_context_forget(context, stream);
+        blyi_queue_unref(stream);
+    }
+    blyi_event_end_all(context);
+    blyi_host_thread_stop(context);
+    blyi_card_unbind(context->card);
+    __atomic_store_n(&context->state, BLYI_CONTEXT_DEAD, __ATOMIC_RELEASE);
+}
+
+bly_status blyi_context_create(int card, uint32_t site, void **handle)
+{
+    bly_status status = blyi_runtime_enter();
+    if (status != BLY_OK)
+        return status;
+    struct blyi_context *context;
+    status = blyi_context_make(card, false, site, &context);
+    if (status != BLY_OK)
+        return status;
+    blyi_lock_take(&blyi_contexts_lock);
+    blyi_list_push_back(&blyi_contexts, &context->link);
+    blyi_lock_drop(&blyi_contexts_lock);
+    blyi_thread_state.explicit_context = context;
+    *handle = context->handle;
+    return BLY_OK;
+}
+
+/* The context of a handle; any failure is E_NO_CONTEXT, as the calls on contexts want it. */
+static bly_status find(void *handle, struct blyi_context **out)
+{
+    bly_status status = blyi_runtime_enter();
+    if (status != BLY_OK)
+        return status;
+    struct blyi_context *context = blyi_handle_get(BLYI_HANDLE_CONTEXT, handle);
+    if (context == NULL) {
+        char text[BLYI_FAIL_MAX];
+        snprintf(text, sizeof(text), "%s", blyi_fail_text());
+        return blyi_fail(BLY_E_NO_CONTEXT, "%s", text);
+    }
+    blyi_handle_put(handle); /* the object stays */
+    *out = context;
+    return BLY_OK;
+}
+
+/* ALIVE to DYING, by exactly one caller. */
+static bool begin_end(struct blyi_context *context)
+{
+    uint32_t alive = BLYI_CONTEXT_ALIVE;
+    return __atomic_compare_exchange_n(&context->state, &alive, BLYI_CONTEXT_DYING, false,
+                                       __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
+
+bly_status blyi_context_destroy(void *handle)
+{
+    struct blyi_context *context = NULL;
+    bly_status status = find(handle, &context);
+    if (status != BLY_OK)
+        return status;
+    if (context->primary)
+        return blyi_fail(BLY_E_NO_CONTEXT,
+                         "the primary context of card %d ends with aclrtResetDevice, it cannot "
+                         "be destroyed",
+                         context->card->id);
+    if (!begin_end(context))
+        return blyi_fail(BLY_E_RELEASED, "the context of card %d is being destroyed",
+                         context->card->id);
+    blyi_context_teardown(context, false);
+    blyi_handle_remove(BLYI_HANDLE_CONTEXT, handle);
+    if (blyi_thread_state.explicit_context == context)
+        blyi_thread_state.explicit_context = NULL;
+    return BLY_OK;
+}
+
+bly_status blyi_context_set(void *handle)
+{
+    struct blyi_context *context = NULL;
+    bly_status status = find(handle, &context);
+    if (status != BLY_OK)
+        return status;
+    if (!blyi_context_is_alive(context))
+        return blyi_fail(BLY_E_NO_CONTEXT, "the context of card %d is being destroyed",
+                         context->card->id);
+    blyi_thread_state.explicit_context = context;
+    blyi_thread_state.primary_context = NULL;
+    return BLY_OK;
+}
+
+bly_status blyi_context_get(void **handle)
+{
+    struct blyi_context *context;
+    bly_status status = blyi_context_here(&context);
+    if (status == BLY_OK)
+        *handle = context->handle;
+    return status;
+}
+
+/* "no card", "card 1", "cards 0, 1": where the process has contexts. */
+static void name_cards(char *text, size_t size)
+{
+    uint64_t used = 0;
+    blyi_lock_take(&blyi_contexts_lock);
+    BLYI_LIST_FOR(node, &blyi_contexts)
+    {
+        const struct blyi_context *context = BLYI_CONTAINER(node, struct blyi_context, link);
+        if (blyi_context_is_alive(context))
+            used |= (uint64_t)1 << context->card->id;
+    }
+    blyi_lock_drop(&blyi_contexts_lock);
+    if (used == 0) {
+        snprintf(text, size, "no card");
+        return;
+    }
+    size_t length = (size_t)snprintf(text, size, blyi_is_pow2(used) ? "card" : "cards");
+    const char *separator = " ";
+    for (int card = 0; card < BLYI_CARD_MAX && length < size; card++)
+        if (used >> card & 1) {
+            length += (size_t)snprintf(text + length, size - length, "%s%d", separator, card);
+            separator = ", ";
+        }
+}
+
+static bly_status no_context(const struct blyi_context *dead)
+{
+    long tid = syscall(SYS_gettid);
+    if (dead != NULL)
+        return blyi_fail(BLY_E_NO_CONTEXT,
+                         "the context of this thread (tid %ld) on card %d was destroyed or reset",
+                         tid, dead->card->id);
+    char cards[512];
+    name_cards(cards, sizeof(cards));
+    return blyi_fail(BLY_E_NO_CONTEXT, "no device set on this thread (tid %ld); the process uses %s",
+                     tid, cards);
+}
+
+bly_status blyi_context_here_site(struct blyi_context **out, uint32_t site)
+{
+    bly_status status = blyi_runtime_enter();
+    if (unlikely(status != BLY_OK))
+        return status;
+    struct blyi_context *context = blyi_thread_state.explicit_context;
+    if (context == NULL)
+        context = blyi_thread_state.primary_context;
+    if (unlikely(context == NULL)) {
+        int card = blyi_device_default();
+        if (card < 0)
+            return no_context(NULL);
+        status = blyi_device_set_implicit(card, site);
+        if (status != BLY_OK)
+            return status;
+        context = blyi_thread_state.primary_context;
+    }
+    if (unlikely(!blyi_context_is_alive(context)))
+        return no_context(context);
+    *out = context;
+    return BLY_OK;
+}
+
+bly_status blyi_context_here(struct blyi_context **out)
+{
+    return blyi_context_here_site(out, 0);
+}
+
+int blyi_context_card(const struct blyi_context *context)
+{
+    return context->card->id;
+}
+
+struct blyi_card *blyi_context_card_ptr(const struct blyi_context *context)
+{
+    return context->card;
+}
+
+void *blyi_context_default_stream(const struct blyi_context *context)
+{
+    return context->default_handle;
+}
+
+bly_status blyi_context_set_param(int option, int64_t value)
+{
+    struct blyi_context *context;
+    bly_status status = blyi_context_here(&context);
+    if (status != BLY_OK)
+        return status;
+    if (option < 0 || option >= BLYI_CONTEXT_PARAMS)
+        return blyi_fail(BLY_E_INVALID, "a context has no system parameter %d", option);
+    blyi_lock_take(&context->lock);
+    context->params[option] = value;
+    context->params_set |= 1u << option;
+    blyi_lock_drop(&context->lock);
+    return BLY_OK;
+}
+
+bly_status blyi_context_get_param(int option, int64_t *value)
+{
+    struct blyi_context *context;
+    bly_status status = blyi_context_here(&context);
+    if (status != BLY_OK)
+        return status;
+    if (option < 0 || option >= BLYI_CONTEXT_PARAMS)
+        return blyi_fail(BLY_E_INVALID, "a context has no system parameter %d", option);
+    blyi_lock_take(&context->lock);
+    bool is_set = context->params_set >> option & 1;
+    int64_t found = context->params[option];
+    blyi_lock_drop(&context->lock);
+    if (!is_set)
+        return blyi_fail(BLY_E_STATE, "system parameter %d of the context was never set", option);
+    *value = found;
+    return BLY_OK;
+}
+
+void blyi_context_finalise(void)
+{
+    for (;;) {
+        struct blyi_context *found = NULL;
+        blyi_lock_take(&blyi_contexts_lock);
+        BLYI_LIST_FOR(node, &blyi_contexts)
+        {
+            struct blyi_context *context = BLYI_CONTAINER(node, struct blyi_context, link);
+            if (!context->primary && begin_end(context)) {
+                found = context;
+                break;
+            }
+        }
+        blyi_lock_drop(&blyi_contexts_lock);
+        if (found == NULL)
+            return;
+        blyi_context_teardown(found, true);
+        blyi_handle_remove(BLYI_HANDLE_CONTEXT, found->handle);
+    }
+}

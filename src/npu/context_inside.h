@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * context_inside.h - the inside of a context, and the steps by which contexts come and go.
+ */
+#ifndef BLYI_CONTEXT_INSIDE_H
+#define BLYI_CONTEXT_INSIDE_H
+
+#include <belay/base.h>
+#include <stdbool.h>
+#include "base/list.h"
+#include "base/lock.h"
+
+struct blyi_card;
+struct blyi_host_thread;
+struct blyi_stream;
+
+enum blyi_context_state { BLYI_CONTEXT_ALIVE, BLYI_CONTEXT_DYING, BLYI_CONTEXT_DEAD };
+
+#define BLYI_CONTEXT_PARAMS 8 /* options 0 .. 7 */
+
+struct blyi_context {
+    /* Written at creation. */
+    struct blyi_card *card;
+    void *handle;
+    void *default_handle; /* of the default stream */
+    uint32_t site;
+    bool primary;
+
+    uint32_t state;        /* enum blyi_context_state */
+    struct blyi_list link; /* all contexts that ever were, under the runtime's lock */
+
+    struct blyi_lock lock;                /* rank CONTEXT; guards what follows */
+    struct blyi_list streams;             /* by rising id */
+    struct blyi_host_thread *host_thread; /* made at the first host function */
+    uint32_t params_set;                  /* bit set of options */
+    int64_t params[BLYI_CONTEXT_PARAMS];
+};
+
+/* Rank RUNTIME: the list of contexts and the devices' primary contexts. */
+extern struct blyi_lock blyi_contexts_lock;
+extern struct blyi_list blyi_contexts;
+
+/* What this thread works on. */
+struct blyi_thread_state {
+    struct blyi_context *explicit_context; /* of context_set and context_create */
+    struct blyi_context *primary_context;  /* of the last device_set */
+};
+extern _Thread_local struct blyi_thread_state blyi_thread_state;
+
+/* Opens the card, charges its overhead, makes context and default stream; not in the list yet.
+ * E_DEVICE, E_NO_MEMORY, E_HOST_MEMORY, E_SYSTEM. */
+bly_status blyi_context_make(int card, bool primary, uint32_t site, struct blyi_context **out);
+/* The context is DYING: waits for its work (or drops it), destroys streams and events, leaves
+ * the card. It is DEAD then. `by_reset` tells the probes. */
+void blyi_context_teardown(struct blyi_context *context, bool by_reset);
+/* Retains the primary context of a card for a thread that set none (device.c). */
+bly_status blyi_device_set_implicit(int card, uint32_t site);
+/* The default of threads without a context; -1: none. */
+int blyi_device_default(void);
+/* All explicit contexts end, then all devices are reset (blyi_runtime_finalise). */
+void blyi_context_finalise(void);
+void blyi_device_finalise(void);
+
+static inline bool blyi_context_is_alive(const struct blyi_context *context)
+{
+    return __atomic_load_n(&context->state, __ATOMIC_ACQUIRE) == BLYI_CONTEXT_ALIVE;
+}
+
+/* The context's next stream after `stream` (NULL: its first), referenced; the reference to
+ * `stream` is dropped. NULL: none left. */
+struct blyi_stream *blyi_context_next_stream(struct blyi_context *context,
+                                             struct blyi_stream *stream);
+
+/* The stream leaves its context's list. */
+void blyi_context_forget(struct blyi_context *context, struct blyi_stream *stream);
+
+#endif

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * copy.c - copies and sets: what they may touch, when, and in which thread.
+ */
+#include "npu/copy.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include "base/fail.h"
+#include "base/probe.h"
+#include "base/site.h"
+#include "base/stat.h"
+#include "npu/card.h"
+#include "npu/copy_inside.h"
+#include "npu/fault.h"
+#include "npu/memory.h"
+#include "npu/pinned.h"
+#include "npu/queue.h"
+#include "npu/runtime.h"
+
+/* What runs guarded; a set has no source. */
+struct move {
+    void *dst;
+    const void *src;
+    uint64_t size;
+    uint8_t value;
+};
+
+static void run_copy(void *arg)
+{
+    const struct move *move = arg;
+    blyi_copy_bytes(move->dst, move->src, move->size);
+}
+
+static void run_set(void *arg)
+{
+    const struct move *move = arg;
+    memset(move->dst, move->value, move->size);
+}
+
+/* A range of a card must be live there; host memory is found out by touching it. */
+static bly_status check_range(const void *address, uint64_t size, enum blyi_access access)
+{
+    int card;
+    if (unlikely(size - 1 > UINTPTR_MAX - (uintptr_t)address))
+        return blyi_fail(BLY_E_FAULT, "%" PRIu64 " bytes from %p go beyond the end of memory", size,
+                         address);
+    if (blyi_place_of(address, &card) == BLYI_PLACE_CARD)
+        return blyi_mem_use(address, size, access);
+    return BLY_OK;
+}
+
+static bly_status moved(const struct move *move, bool done, uintptr_t address)
+{
+    if (likely(done))
+        return BLY_OK;
+    bool in_dst = address - (uintptr_t)move->dst < move->size;
+    return blyi_fail(BLY_E_FAULT,
+                     "%s of %" PRIu64 " bytes to %p: host memory at 0x%" PRIxPTR
+                     " cannot be %s, %" PRIu64 " bytes from its start",
+                     move->src != NULL ? "copy" : "set", move->size, move->dst, address,
+                     in_dst ? "written" : "read",
+                     (uint64_t)(address - (in_dst ? (uintptr_t)move->dst : (uintptr_t)move->src)));
+}
+
+static bly_status copy_range(void *dst, const void *src, uint64_t size)
+{
+    bly_status status = check_range(src, size, BLYI_READ);
+    if (status == BLY_OK)
+        status = check_range(dst, size, BLYI_WRITE);
+    if (status != BLY_OK)
+        return status;
+    struct move move = {.dst = dst, .src = src, .size = size};
+    const struct blyi_fault_range ranges[2] = {{(uintptr_t)dst, size}, {(uintptr_t)src, size}};
+    uintptr_t address = 0;
+    status = moved(&move, blyi_fault_try(run_copy, &move, ranges, &address), address);
+    if (status == BLY_OK)
+        blyi_stat_add(BLYI_STAT_copy_bytes, size);
+    return status;
+}
+
+static bly_status set_range(void *dst, uint8_t value, uint64_t size)
+{
+    bly_status status = check_range(dst, size, BLYI_WRITE);
+    if (status != BLY_OK)
+        return status;
+    struct move move = {.dst = dst, .size = size, .value = value};
+    const struct blyi_fault_range ranges[2] = {{(uintptr_t)dst, size}, {0, 0}};
+    uintptr_t address = 0;
+    status = moved(&move, blyi_fault_try(run_set, &move, ranges, &address), address);
+    if (status == BLY_OK)
+        blyi_stat_add(BLYI_STAT_set_bytes, size);
+    return status;
+}
+
+/* Bytes from the first of the first row to the last of the last; false: beyond 2^64. */
+static bool span_of(uint64_t pitch, uint64_t width, uint64_t height, uint64_t *span)
+{
+    return !__builtin_mul_overflow(pitch, height - 1, span) &&
+           !__builtin_add_overflow(*span, width, span);
+}
+
+static bly_status copy_rows(void *dst, uint64_t dpitch, const void *src, uint64_t spitch,
+                            uint64_t width, uint64_t height)
+{
+    uint64_t dspan, sspan;
+    if (!span_of(dpitch, width, height, &dspan) || !span_of(spitch, width, height, &sspan))
+        return blyi_fail(BLY_E_FAULT,
+                         "%" PRIu64 " rows of pitch %" PRIu64 " and %" PRIu64
+                         " go beyond the end of memory",
+                         height, dpitch, spitch);
+    /* All rows are checked before the first is written: a refused copy changes nothing. */
+    for (uint64_t row = 0; row < height; row++) {
+        bly_status status = check_range((const char *)src + row * spitch, width, BLYI_READ);
+        if (status == BLY_OK)
+            status = check_range((char *)dst + row * dpitch, width, BLYI_WRITE);
+        if (status != BLY_OK)
+            return status;
+    }
+    for (uint64_t row = 0; row < height; row++) {
+        bly_status status =
+            copy_range((char *)dst + row * dpitch, (const char *)src + row * spitch, width);
+        if (status != BLY_OK)
+            return status;
+    }
+    return BLY_OK;
+}
+
+bly_status blyi_copy_now(void *dst, const void *src, uint64_t size)
+{
+    bly_status status = blyi_runtime_enter();
+    if (status != BLY_OK || size == 0 || dst == src)
+        return status;
+    BLYI_PROBE(COPY, .card = -1, .address = (uintptr_t)dst, .other = (uintptr_t)src,
+               .size = size);
+    blyi_stat_add(BLYI_STAT_tasks_inline, 1);
+    return copy_range(dst, src, size);
+}
+
+bly_status blyi_set_now(void *dst, uint8_t value, uint64_t size)
+{
+    bly_status status = blyi_runtime_enter();
+    if (status != BLY_OK || size == 0)
+        return status;
+    BLYI_PROBE(SET, .card = -1, .address = (uintptr_t)dst, .size = size);
+    blyi_stat_add(BLYI_STAT_tasks_inline, 1);
+    return set_range(dst, value, size);
+}
+
+bly_status blyi_copy2d_now(void *dst, uint64_t dpitch, const void *src, uint64_t spitch,
+                           uint64_t width, uint64_t height)
+{
+    bly_status status = blyi_runtime_enter();
+    if (status != BLY_OK || width == 0 || height == 0)
+        return status;
+    BLYI_PROBE(COPY, .card = -1, .address = (uintptr_t)dst, .other = (uintptr_t)src,
+               .size = width * height);
+    blyi_stat_add(BLYI_STAT_tasks_inline, 1);
+    return copy_rows(dst, dpitch, src, spitch, width, height);
+}
+
+bly_status blyi_copy_task(const struct blyi_stream *stream, const struct blyi_task *task)
+{
+    bly_status status;
+    if (task->kind == BLYI_TASK_COPY)
+        status = copy_range(task->u.copy.dst, task->u.copy.src, task->u.copy.size);
+    else if (task->kind == BLYI_TASK_COPY2D)
+        status = copy_rows(task->u.copy2d.dst, task->u.copy2d.dpitch, task->u.copy2d.src,
+                           task->u.copy2d.spitch, task->u.copy2d.width, task->u.copy2d.height);
+    else
+        status = set_range(task->u.set.dst, task->value, task->u.set.size);
+    if (status != BLY_OK) {
+        char site[BLYI_SITE_TEXT];
+        blyi_fail_append("; on stream %" PRIu32 ", queued at %s", stream->id,
+                         blyi_site_text(task->site, site));
+    }
+    return status;
+}
+
+/* Pageable memory cannot be used by a queued task. */
+static bool is_pageable(const void *address)
+{
+    int card;
+    return blyi_place_of(address, &card) == BLYI_PLACE_HOST;
+}
+
+/* Pinned memory stays until the task has run, whoever frees it meanwhile. A range that no live
+ * block holds is left to the task to fail on. */
+static bool hold(const void *address, uint64_t size)
+{
+    int card;
+    return blyi_place_of(address, &card) == BLYI_PLACE_PINNED && blyi_pinned_hold(address, size);
+}
+
+static bly_status queue(struct blyi_stream *stream, struct blyi_task *task, const void *src,
+                        uint64_t dspan, uint64_t sspan)
+{
+    bly_status status = blyi_queue_ready(stream);
+    if (status != BLY_OK)
+        return status;
+    if (hold(task->u.copy.dst, dspan))
+        task->flags |= BLYI_TASK_HOLDS_DST;
+    if (src != NULL && hold(src, sspan))
+        task->flags |= BLYI_TASK_HOLDS_SRC;
+    blyi_queue_put(stream, task);
+    return BLY_OK;
+}
+
+/* The call's own thread does the work once the stream is quiet (reference 10.4). */
+static void drain(struct blyi_stream *stream)
+{
+    blyi_queue_await(stream, blyi_queue_issued(stream), 0);
+    blyi_stat_add(BLYI_STAT_tasks_inline, 1);
+}
+
+bly_status blyi_copy_async(void *dst, const void *src, uint64_t size, void *handle, uint32_t site)
+{
+    struct blyi_stream *stream;
+    bly_status status = blyi_stream_pin(handle, &stream);
+    if (status != BLY_OK)
+        return status;
+    if (size != 0 && dst != src) {
+        BLYI_PROBE(COPY, .card = stream->card->id, .stream = stream->id,
+                   .address = (uintptr_t)dst, .other = (uintptr_t)src, .size = size,
+                   .site = site);
+        if (is_pageable(dst) || is_pageable(src)) {
+            drain(stream);
+            status = copy_range(dst, src, size);
+        } else {
+            struct blyi_task task = {.kind = BLYI_TASK_COPY, .site = site};
+            task.u.copy.dst = dst;
+            task.u.copy.src = src;
+            task.u.copy.size = size;
+            status = queue(stream, &task, src, size, size);
+        }
+    }
+    blyi_stream_unpin(stream);
+    return status;
+}
+
+bly_status blyi_set_async(void *dst, uint8_t value, uint64_t size, void *handle, uint32_t site)
+{
+    struct blyi_stream *stream;
+    bly_status status = blyi_stream_pin(handle, &stream);
+    if (status != BLY_OK)
+        return status;
+    if (size != 0) {
+        BLYI_PROBE(SET, .card = stream->card->id, .stream = stream->id,
+                   .address = (uintptr_t)dst, .size = size, .site = site);
+        if (is_pageable(dst)) {
+            drain(stream);
+            status = set_range(dst, value, size);
+        } else {
+            struct blyi_task task = {.kind = BLYI_TASK_SET, .value = value, .site = site};
+            task.u.set.dst = dst;
+            task.u.set.size = size;
+            status = queue(stream, &task, NULL, size, 0);
+        }
+    }
+    blyi_stream_unpin(stream);
+    return status;
+}
+
+bly_status blyi_copy2d_async(void *dst, uint64_t dpitch, const void *src, uint64_t spitch,
+                             uint64_t width, uint64_t height, void *handle, uint32_t site)
+{
+    struct blyi_stream *stream;
+    bly_status status = blyi_stream_pin(handle, &stream);
+    if (status != BLY_OK)
+        return status;
+    if (width != 0 && height != 0) {
+        uint64_t dspan = 0, sspan = 0;
+        BLYI_PROBE(COPY, .card = stream->card->id, .stream = stream->id,
+                   .address = (uintptr_t)dst, .other = (uintptr_t)src, .size = width * height,
+                   .site = site);
+        if (is_pageable(dst) || is_pageable(src)) {
+            drain(stream);
+            status = copy_rows(dst, dpitch, src, spitch, width, height);
+        } else {
+            struct blyi_task task = {.kind = BLYI_TASK_COPY2D, .site = site};
+            task.u.copy2d.dst = dst;
+            task.u.copy2d.src = src;
+            task.u.copy2d.dpitch = dpitch;
+            task.u.copy2d.spitch = spitch;
+            task.u.copy2d.width = width;
+            task.u.copy2d.height = height;
+            /* A span that overflows is left to the task to fail on; one byte is held. */
+            if (!span_of(dpitch, width, height, &dspan))
+                dspan = 1;
+            if (!span_of(spitch, width, height, &sspan))
+                sspan = 1;
+            status = queue(stream, &task, src, dspan, sspan);
+        }
+    }
+    blyi_stream_unpin(stream);
+    return status;
+}

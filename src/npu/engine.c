@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * engine.c - the threads behind a card.
+ */
+#include "npu/engine.h"
+
+#include <pthread.h>
+#include <stdalign.h>
+#include <string.h>
+#include "base/fail.h"
+#include "base/host.h"
+#include "base/lock.h"
+#include "base/stat.h"
+#include "base/sys.h"
+#include "npu/card.h"
+#include "npu/queue.h"
+#include "npu/wait.h"
+
+#define PRIORITIES       8
+#define LOOKS_PER_CLOCK 64
+
+struct ready {
+    struct blyi_stream *first, *last;
+};
+
+struct engine {
+    int card;
+    enum blyi_engine_kind kind;
+    struct ready ready[PRIORITIES]; /* the engine's own */
+    uint32_t stop;
+    uint32_t gone; /* futex: the thread no longer touches this structure */
+
+    /* Those who push write here, the engine looks. */
+    alignas(BLYI_CACHE_LINE) struct blyi_stream *inbox; /* newest first */
+    uint32_t asleep;                                    /* futex: 1 while the engine sleeps */
+    char pad[BLYI_CACHE_LINE - sizeof(void *) - sizeof(uint32_t)];
+};
+
+static struct blyi_lock lock = BLYI_LOCK_INIT(BLYI_RANK_ENGINE); /* start and stop */
+static struct engine *engines[BLYI_CARD_MAX][BLYI_ENGINE_COUNT];
+
+static void ready_push(struct engine *engine, struct blyi_stream *stream)
+{
+    struct ready *ready = &engine->ready[stream->priority % PRIORITIES];
+    stream->next = NULL;
+    if (ready->first == NULL)
+        ready->first = stream;
+    else
+        ready->last->next = stream;
+    ready->last = stream;
+}
+
+static struct blyi_stream *ready_pop(struct engine *engine)
+{
+    for (int i = 0; i < PRIORITIES; i++) {
+        struct blyi_stream *stream = engine->ready[i].first;
+        if (stream != NULL) {
+            engine->ready[i].first = stream->next;
+            return stream;
+        }
+    }
+    return NULL;
+}
+
+/* Moves the inbox to the ready lists, in the order of arrival. */
+static void collect(struct engine *engine)
+{
+    if (__atomic_load_n(&engine->inbox, __ATOMIC_RELAXED) == NULL)
+        return;
+    /* Acquire: what the last owner of each stream did. */
+    struct blyi_stream *newest = __atomic_exchange_n(&engine->inbox, NULL, __ATOMIC_ACQUIRE);
+    struct blyi_stream *oldest = NULL;
+    while (newest != NULL) {
+        struct blyi_stream *next = newest->next;
+        newest->next = oldest;
+        oldest = newest;
+        newest = next;
+    }
+    while (oldest != NULL) {
+        struct blyi_stream *next = oldest->next;
+        ready_push(engine, oldest);
+        oldest = next;
+    }
+}
+
+static void engine_sleep(struct engine *engine)
+{
+    /* Sequentially consistent against blyi_engine_push(): it sees that we sleep, or we see what
+     * it pushed. */
+    __atomic_exchange_n(&engine->asleep, 1, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&engine->inbox, __ATOMIC_SEQ_CST) == NULL &&
+        !__atomic_load_n(&engine->stop, __ATOMIC_SEQ_CST))
+        blyi_sys_futex_wait(&engine->asleep, 1, 0);
+    __atomic_store_n(&engine->asleep, 0, __ATOMIC_RELAXED);
+}
+
+static void wake(struct engine *engine)
+{
+    if (__atomic_load_n(&engine->asleep, __ATOMIC_SEQ_CST) == 0)
+        return;
+    if (__atomic_exchange_n(&engine->asleep, 0, __ATOMIC_SEQ_CST) == 0)
+        return; /* somebody else wakes it */
+    blyi_stat_add(BLYI_STAT_engine_wakes, 1);
+    blyi_sys_futex_wake(&engine->asleep, 1);
+}
+
+/* Until there is a stream to run, or NULL to stop. `held` is drained but still ours. */
+static struct blyi_stream *next_stream(struct engine *engine, struct blyi_stream *held)
+{
+    uint64_t idle_since = 0, spin = blyi_wait_spin_ns();
+    for (uint32_t looks = 1;; looks++) {
+        collect(engine);
+        struct blyi_stream *stream = ready_pop(engine);
+        if (stream != NULL) {
+            if (held != NULL && blyi_queue_let_go(held))
+                ready_push(engine, held);
+            return stream;
+        }
+        if (held != NULL && blyi_queue_head(held) != NULL)
+            return held;
+        if (spin != 0 && looks % LOOKS_PER_CLOCK != 0) {
+            blyi_spin_pause();
+            continue;
+        }
+        uint64_t now = blyi_wait_real_ns();
+        if (idle_since == 0)
+            idle_since = now;
+        if (now - idle_since < spin)
+            continue;
+        if (held != NULL && blyi_queue_let_go(held))
+            return held;
+        held = NULL;
+        if (__atomic_load_n(&engine->stop, __ATOMIC_ACQUIRE))
+            return NULL;
+        engine_sleep(engine);
+        idle_since = 0;
+    }
+}
+
+static void *engine_main(void *arg)
+{
+    struct engine *engine = arg;
+    struct blyi_stream *held = NULL, *stream;
+    while ((stream = next_stream(engine, held)) != NULL) {
+        held = NULL;
+        switch (blyi_stream_run(stream, engine->kind)) {
+        case BLYI_RUN_DRAINED:
+            held = stream;
+            break;
+        case BLYI_RUN_AGAIN:
+            ready_push(engine, stream);
+            break;
+        case BLYI_RUN_GONE:
+            break;
+        }
+    }
+    /* Who waits for it frees the structure; only the address is used after the store. */
+    __atomic_store_n(&engine->gone, 1, __ATOMIC_RELEASE);
+    blyi_sys_futex_wake(&engine->gone, INT32_MAX);
+    return NULL;
+}
+
+static const char *thread_name(enum blyi_engine_kind kind)
+{
+    static const char *const names[] = {
+#define ENGINE_NAME(name, text) text,
+        BLYI_ENGINES(ENGINE_NAME)
+#undef ENGINE_NAME
+    };
+    return names[kind];
+}
+
+static bly_status start_locked(int card, enum blyi_engine_kind kind)
+{
+    void *memory = NULL;
+    struct engine *engine;
+    /* Aligned by hand: host.h gives what malloc aligns. */
+    memory = blyi_host_calloc(1, sizeof(*engine) + BLYI_CACHE_LINE + sizeof(void *));
+    if (memory == NULL)
+        return blyi_fail(BLY_E_HOST_MEMORY, "card %d: no host memory for an engine", card);
+    engine = (struct engine *)blyi_align_up((uintptr_t)memory + sizeof(void *), BLYI_CACHE_LINE);
+    ((void **)(void *)engine)[-1] = memory;
+    engine->card = card;
+    engine->kind = kind;
+    pthread_t thread;
+    int error = blyi_sys_thread_create(&thread, thread_name(kind), engine_main, engine);
+    if (error != 0) {
+        blyi_host_free(memory);
+        return blyi_fail(BLY_E_SYSTEM, "card %d: the thread of engine %s cannot be made: %s",
+                         card, thread_name(kind), strerror(error));
+    }
+    pthread_detach(thread);
+    __atomic_store_n(&engines[card][kind], engine, __ATOMIC_RELEASE);
+    return BLY_OK;
+}
+
+bly_status blyi_engine_need(int card, enum blyi_engine_kind kind)
+{
+    if (likely(__atomic_load_n(&engines[card][kind], __ATOMIC_ACQUIRE) != NULL))
+        return BLY_OK;
+    bly_status status = BLY_OK;
+    blyi_lock_take(&lock);
+    if (engines[card][kind] == NULL)
+        status = start_locked(card, kind);
+    blyi_lock_drop(&lock);
+    return status;
+}
+
+void blyi_engine_push(struct blyi_stream *stream)
+{
+    struct engine *engine =
+        __atomic_load_n(&engines[stream->card->id][stream->engine], __ATOMIC_ACQUIRE);
+    struct blyi_stream *newest = __atomic_load_n(&engine->inbox, __ATOMIC_RELAXED);
+    /* Release: the engine sees all that we did to the stream; sequentially consistent against
+     * engine_sleep(). The stream is not ours from here on. */
+    do
+        stream->next = newest;
+    while (!__atomic_compare_exchange_n(&engine->inbox, &newest, stream, true, __ATOMIC_SEQ_CST,
+                                        __ATOMIC_RELAXED));
+    wake(engine);
+}
+
+bool blyi_engine_is_asleep(int card, enum blyi_engine_kind kind)
+{
+    struct engine *engine = __atomic_load_n(&engines[card][kind], __ATOMIC_ACQUIRE);
+    return engine == NULL || __atomic_load_n(&engine->asleep, __ATOMIC_ACQUIRE) != 0;
+}
+
+static void stop(struct engine *engine)
+{
+    __atomic_store_n(&engine->stop, 1, __ATOMIC_SEQ_CST);
+    wake(engine);
+    while (!__atomic_load_n(&engine->gone, __ATOMIC_ACQUIRE))
+        blyi_sys_futex_wait(&engine->gone, 0, 0);
+    blyi_host_free(((void **)(void *)engine)[-1]);
+}
+
+void blyi_engine_stop_all(void)
+{
+    for (int card = 0; card < BLYI_CARD_MAX; card++)
+        for (int kind = 0; kind < BLYI_ENGINE_COUNT; kind++) {
+            blyi_lock_take(&lock);
+            struct engine *engine = engines[card][kind];
+            __atomic_store_n(&engines[card][kind], NULL, __ATOMIC_RELEASE);
+            blyi_lock_drop(&lock);
+            if (engine != NULL)
+                stop(engine);
+        }
+}

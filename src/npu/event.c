@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * event.c - marks in streams: making, recording, waiting in stream order.
+ */
+#include "npu/event.h"
+
+#include <inttypes.h>
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/fail.h"
+#include "base/handle.h"
+#include "base/host.h"
+#include "base/probe.h"
+#include "npu/block.h"
+#include "npu/card.h"
+#include "npu/context.h"
+#include "npu/event_inside.h"
+#include "npu/queue.h"
+#include "npu/roll.h"
+#include "npu/runtime.h"
+#include "npu/wait.h"
+
+#define COMBINED (BLYI_EVENT_SYNC | BLYI_EVENT_CAPTURE_PROGRESS | BLYI_EVENT_TIME_LINE)
+#define SECOND_NS 1000000000u
+/* How long a first record waits for ids of destroyed events whose work is about to end. */
+#define GRACE_NS 20000000u
+
+static uint32_t last_id;
+static uint32_t default_timeout_s;
+
+static bly_status check_flags(uint32_t flags, bool modern)
+{
+    uint32_t alone = BLYI_EVENT_DEVICE_USE_ONLY | BLYI_EVENT_EXTERNAL;
+    if (modern)
+        alone |= BLYI_EVENT_IPC;
+    if (flags == 0 || (flags & ~(COMBINED | alone)) != 0)
+        return blyi_fail(BLY_E_INVALID, "event flags 0x%" PRIx32 " are not a combination of the %s",
+                         flags, modern ? "flags of a modern event" : "flags of a legacy event");
+    if ((flags & alone) != 0 && !blyi_is_pow2(flags))
+        return blyi_fail(BLY_E_INVALID,
+                         "event flags 0x%" PRIx32 ": 0x%" PRIx32 " must stand alone", flags,
+                         flags & alone);
+    if (flags == BLYI_EVENT_IPC)
+        return blyi_fail(BLY_E_UNSUPPORTED, "events shared between processes are not supported");
+    return BLY_OK;
+}
+
+static void handle_gone(void *object)
+{
+    blyi_event_unref(object);
+}
+
+bly_status blyi_event_create(uint32_t flags, bool modern, uint32_t site, void **handle)
+{
+    struct blyi_context *context;
+    bly_status status = blyi_context_here(&context);
+    if (status == BLY_OK)
+        status = check_flags(flags, modern);
+    if (status != BLY_OK)
+        return status;
+
+    struct blyi_event *event = blyi_host_calloc(1, sizeof(*event));
+    if (event == NULL)
+        return blyi_fail(BLY_E_HOST_MEMORY, "no host memory for an event (%zu bytes)",
+                         sizeof(*event));
+    event->card = blyi_context_card_ptr(context);
+    event->context = context;
+    event->flags = flags;
+    event->modern = modern;
+    event->site = site;
+    event->born_ns = blyi_clock_ns();
+    event->refs = 1;
+    event->id = __atomic_add_fetch(&last_id, 1, __ATOMIC_RELAXED);
+    blyi_lock_init(&event->lock, BLYI_RANK_EVENT);
+    blyi_list_init(&event->watchers);
+    blyi_list_init(&event->roll_link);
+    status = blyi_handle_create(BLYI_HANDLE_EVENT, event, handle_gone, &event->handle);
+    if (status != BLY_OK) {
+        blyi_lock_fini(&event->lock);
+        blyi_host_free(event);
+        return status;
+    }
+    blyi_roll_add_event(event);
+    BLYI_PROBE(EVENT_CREATE, .card = event->card->id, .event = event->id, .site = site);
+    *handle = event->handle;
+    return BLY_OK;
+}
+
+void blyi_event_unref(struct blyi_event *event)
+{
+    /* As for streams (queue.c). */
+    if (__atomic_sub_fetch(&event->refs, 1, __ATOMIC_ACQ_REL) != 0)
+        return;
+    bly_assert(blyi_list_empty(&event->watchers));
+    blyi_roll_remove_event(event);
+    if (event->counted)
+        blyi_card_give_event(event->card);
+    if (event->stream != NULL)
+        blyi_queue_unref(event->stream);
+    blyi_lock_fini(&event->lock);
+    blyi_host_free(event);
+}
+
+bly_status blyi_event_pin(void *handle, struct blyi_event **out)
+{
+    bly_status status = blyi_runtime_enter();
+    if (status != BLY_OK)
+        return status;
+    *out = blyi_handle_get(BLYI_HANDLE_EVENT, handle);
+    return *out != NULL ? BLY_OK : BLY_E_HANDLE;
+}
+
+void blyi_event_unpin(struct blyi_event *event)
+{
+    blyi_handle_put(event->handle);
+}
+
+static bly_status end(struct blyi_event *event, bool by_reset)
+{
+    int card = event->card->id;
+    uint32_t id = event->id, site = event->site;
+    bly_status status = blyi_handle_remove(BLYI_HANDLE_EVENT, event->handle);
+    if (status == BLY_OK)
+        BLYI_PROBE(EVENT_DESTROY, .card = card, .event = id, .site = site, .aux = by_reset);
+    return status;
+}
+
+bly_status blyi_event_destroy(void *handle)
+{
+    struct blyi_event *event;
+    bly_status status = blyi_event_pin(handle, &event);
+    if (status != BLY_OK)
+        return status;
+    status = end(event, false);
+    blyi_handle_put(handle);
+    return status;
+}
+
+void blyi_event_end_all(struct blyi_context *context)
+{
+    struct blyi_event *event;
+    while ((event = blyi_roll_take_event(context)) != NULL) {
+        if (end(event, true) != BLY_OK)
+            blyi_fail_clear(); /* destroyed by its owner meanwhile */
+        blyi_event_unref(event);
+    }
+}
+
+/* Counts the id of a legacy event against the card, once. */
+static bly_status take_id(struct blyi_event *event)
+{
+    if (event->modern || likely(__atomic_load_n(&event->counted, __ATOMIC_RELAXED)))
+        return BLY_OK;
+    uint64_t give_up = 0;
+    while (!blyi_card_take_event(event->card)) {
+        uint64_t now = blyi_wait_real_ns();
+        if (give_up == 0)
+            give_up = now + GRACE_NS;
+        if (now >= give_up || blyi_roll_pending_events(event->card) == 0) {
+            /* Once more: the last pending one may have just given its id back. */
+            if (blyi_card_take_event(event->card))
+                break;
+            return blyi_roll_no_event(event->card);
+        }
+    }
+    if (__atomic_exchange_n(&event->counted, 1, __ATOMIC_RELAXED) != 0)
+        blyi_card_give_event(event->card); /* another thread was quicker */
+    return BLY_OK;
+}
+
+/* Event and stream of a call that queues work. */
+static bly_status pin_both(void *handle, void *stream_handle, struct blyi_event **event,
+                           struct blyi_stream **stream)
+{
+    bly_status status = blyi_event_pin(handle, event);
+    if (status != BLY_OK)
+        return status;
+    status = blyi_stream_pin(stream_handle, stream);
+    if (status == BLY_OK) {
+        status = blyi_queue_ready(*stream);
+        if (status != BLY_OK)
+            blyi_stream_unpin(*stream);
+    }
+    if (status != BLY_OK)
+        blyi_event_unpin(*event);
+    return status;
+}
+
+/* Queues a task that names the event. */
+static void submit(struct blyi_stream *stream, struct blyi_event *event,
+                   enum blyi_task_kind kind, uint32_t site)
+{
+    struct blyi_task task = {.kind = (uint8_t)kind, .site = site, .u.event.event = event};
+    __atomic_fetch_add(&event->refs, 1, __ATOMIC_RELAXED);
+    blyi_queue_put(stream, &task);
+}
+
+/* `position` of `stream` becomes the last record; a later one of another thread stands. */
+static void set_last(struct blyi_event *event, struct blyi_stream *stream, uint64_t position)
+{
+    struct blyi_stream *old = NULL;
+    blyi_lock_take(&event->lock);
+    if (event->stream != stream) {
+        old = event->stream;
+        blyi_queue_ref(stream);
+        event->stream = stream;
+        event->position = position;
+    } else if (position > event->position) {
+        event->position = position;
+    }
+    blyi_lock_drop(&event->lock);
+    if (old != NULL)
+        blyi_queue_unref(old);
+}
+
+bly_status blyi_event_record(void *handle, void *stream_handle, uint32_t site)
+{
+    struct blyi_event *event;
+    struct blyi_stream *stream;
+    bly_status status = pin_both(handle, stream_handle, &event, &stream);
+    if (status != BLY_OK)
+        return status;
+    status = take_id(event);
+    if (status == BLY_OK) {
+        uint64_t position;
+        struct blyi_task *task = blyi_queue_reserve(stream, &position);
+        /* Known as the last record before it can run, so that it stamps its time. */
+        set_last(event, stream, position);
+        __atomic_fetch_add(&event->refs, 1, __ATOMIC_RELAXED);
+        task->kind = BLYI_TASK_RECORD;
+        task->flags = 0;
+        task->site = site;
+        task->u.event.event = event;
+        BLYI_PROBE(RECORD, .card = stream->card->id, .stream = stream->id, .event = event->id,
+                   .site = site);
+        blyi_queue_publish(stream, task, position);
+    }
+    blyi_stream_unpin(stream);
+    blyi_event_unpin(event);
+    return status;
+}
+
+static bly_status need_sync(const struct blyi_event *event, const char *what)
+{
+    if (event->flags & BLYI_EVENT_SYNC)
+        return BLY_OK;
+    return blyi_fail(BLY_E_UNSUPPORTED,
+                     "event %" PRIu32 " was created without SYNC (flags 0x%" PRIx32
+                     "): it cannot be %s",
+                     event->id, event->flags, what);
+}
+
+bly_status blyi_event_wait(void *handle, void *stream_handle, uint32_t timeout_s, uint32_t site)
+{
+    struct blyi_event *event;
+    struct blyi_stream *stream;
+    bly_status status = pin_both(handle, stream_handle, &event, &stream);
+    if (status != BLY_OK)
+        return status;
+    if (timeout_s == 0)
+        timeout_s = __atomic_load_n(&default_timeout_s, __ATOMIC_RELAXED);
+    status = need_sync(event, "waited for");
+    if (status == BLY_OK && timeout_s != 0 && blyi_block_need_timer() != 0)
+        status = blyi_fail(BLY_E_SYSTEM, "the thread that ends waits in time cannot be made");
+    if (status == BLY_OK) {
+        struct blyi_task task = {.kind = BLYI_TASK_WAIT, .site = site};
+        task.u.event.event = event;
+        task.u.event.timeout_ns = (uint64_t)timeout_s * SECOND_NS;
+        if (event->modern &&
+            blyi_event_last(event, &task.u.event.after, &task.u.event.position) &&
+            (task.u.event.after == stream ||
+             blyi_queue_completed(task.u.event.after) > task.u.event.position)) {
+            /* In order, or past, already. */
+            blyi_queue_unref(task.u.event.after);
+            task.u.event.after = NULL;
+        }
+        __atomic_fetch_add(&event->refs, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&event->n_waits, 1, __ATOMIC_RELAXED);
+        BLYI_PROBE(WAIT, .card = stream->card->id, .stream = stream->id, .event = event->id,
+                   .site = site);
+        blyi_queue_put(stream, &task);
+    }
+    blyi_stream_unpin(stream);
+    blyi_event_unpin(event);
+    return status;
+}
+
+bly_status blyi_event_reset(void *handle, void *stream_handle, uint32_t site)
+{
+    struct blyi_event *event;
+    struct blyi_stream *stream;
+    bly_status status = pin_both(handle, stream_handle, &event, &stream);
+    if (status != BLY_OK)
+        return status;
+    if (event->modern)
+        status = blyi_fail(BLY_E_UNSUPPORTED,
+                           "event %" PRIu32 " needs no reset: it was created by ExWithFlag",
+                           event->id);
+    else
+        status = need_sync(event, "reset");
+    if (status == BLY_OK) {
+        BLYI_PROBE(EVENT_RESET, .card = stream->card->id, .stream = stream->id,
+                   .event = event->id, .site = site);
+        submit(stream, event, BLYI_TASK_RESET, site);
+    }
+    blyi_stream_unpin(stream);
+    blyi_event_unpin(event);
+    return status;
+}
+
+void blyi_event_set_wait_timeout(uint32_t seconds)
+{
+    __atomic_store_n(&default_timeout_s, seconds, __ATOMIC_RELAXED);
+}

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * queue.c - the ring of a stream: submission by many threads, progress told by the one owner.
+ */
+#include "npu/queue.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/fail.h"
+#include "base/host.h"
+#include "base/probe.h"
+#include "base/stat.h"
+#include "base/sys.h"
+#include "npu/block.h"
+#include "npu/card.h"
+#include "npu/engine.h"
+#include "npu/event_inside.h"
+#include "npu/pinned.h"
+#include "npu/report.h"
+
+/* The stream lies in front of its ring in one mapping, so that it is aligned and its lifetime
+ * needs no second allocation. */
+#define HEAD_BYTES 4096u
+#define MAP_BYTES  (HEAD_BYTES + BLYI_RING_TASKS * sizeof(struct blyi_task))
+
+_Static_assert(sizeof(struct blyi_stream) <= HEAD_BYTES, "a stream fits in front of its ring");
+_Static_assert((BLYI_RING_TASKS & (BLYI_RING_TASKS - 1)) == 0, "positions wrap by masking");
+
+struct blyi_failure {
+    char text[BLYI_FAIL_MAX];
+};
+
+static struct blyi_task *slot_of(const struct blyi_stream *stream, uint64_t position)
+{
+    return &stream->ring[position & (BLYI_RING_TASKS - 1)];
+}
+
+bly_status blyi_queue_create(struct blyi_context *context, struct blyi_card *card,
+                             struct blyi_stream **out)
+{
+    void *mapping = blyi_sys_mmap(NULL, MAP_BYTES, PROT_READ | PROT_WRITE,
+                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (mapping == MAP_FAILED)
+        return blyi_fail(BLY_E_HOST_MEMORY, "card %d: no host memory for a stream (%zu bytes)",
+                         card->id, (size_t)MAP_BYTES);
+    struct blyi_stream *stream = mapping;
+    stream->ring = (struct blyi_task *)(void *)((char *)mapping + HEAD_BYTES);
+    stream->card = card;
+    stream->context = context;
+    stream->born_ns = blyi_clock_ns();
+    stream->wake_at = BLYI_WAKE_NEVER;
+    stream->engine = BLYI_ENGINE_COPY;
+    stream->refs = 1;
+    blyi_lock_init(&stream->lock, BLYI_RANK_STREAM);
+    blyi_list_init(&stream->watchers);
+    blyi_list_init(&stream->block.link);
+    blyi_list_init(&stream->block.timer);
+    blyi_list_init(&stream->context_link);
+    blyi_list_init(&stream->roll_link);
+    *out = stream;
+    return BLY_OK;
+}
+
+void blyi_queue_ref(struct blyi_stream *stream)
+{
+    /* Relaxed: the caller has a reference already, nothing is published by this. */
+    __atomic_fetch_add(&stream->refs, 1, __ATOMIC_RELAXED);
+}
+
+void blyi_queue_unref(struct blyi_stream *stream)
+{
+    /* Release: our uses come before; acquire: the last one sees all of them before freeing. */
+    if (__atomic_sub_fetch(&stream->refs, 1, __ATOMIC_ACQ_REL) != 0)
+        return;
+    bly_assert(blyi_list_empty(&stream->watchers));
+    blyi_host_free(stream->failure);
+    blyi_lock_fini(&stream->lock);
+    blyi_sys_munmap(stream, MAP_BYTES);
+}
+
+bly_status blyi_queue_ready(struct blyi_stream *stream)
+{
+    return blyi_engine_need(stream->card->id, BLYI_ENGINE_COPY);
+}
+
+struct blyi_task *blyi_queue_reserve(struct blyi_stream *stream, uint64_t *position)
+{
+    uint64_t mine = __atomic_load_n(&stream->issued, __ATOMIC_RELAXED);
+    for (;;) {
+        if (unlikely(mine - __atomic_load_n(&stream->seen, __ATOMIC_RELAXED) >=
+                     BLYI_RING_TASKS)) {
+            uint64_t completed = blyi_queue_completed(stream);
+            if (mine - completed >= BLYI_RING_TASKS) {
+                blyi_stat_add(BLYI_STAT_submit_waits, 1);
+                blyi_queue_await(stream, mine - BLYI_RING_TASKS + 1, 0);
+                completed = blyi_queue_completed(stream);
+            }
+            __atomic_store_n(&stream->seen, completed, __ATOMIC_RELAXED);
+            mine = __atomic_load_n(&stream->issued, __ATOMIC_RELAXED);
+            continue; /* others may have been quicker */
+        }
+        /* Relaxed is enough: the ticket publishes the record, `issued` only numbers it.
+         * Acquire of `completed` above orders our writes behind the last reader's reads. */
+        if (__atomic_compare_exchange_n(&stream->issued, &mine, mine + 1, true,
+                                        __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+            break;
+    }
+    *position = mine;
+    return slot_of(stream, mine);
+}
+
+/* A retired stream has no engine; what is still put on it ends at once, in the submitter. */
+static void drop_all(struct blyi_stream *stream)
+{
+    do {
+        struct blyi_task *task;
+        while ((task = blyi_queue_head(stream)) != NULL) {
+            blyi_queue_discard(task);
+            blyi_queue_complete(stream, BLY_OK);
+        }
+    } while (blyi_queue_let_go(stream));
+}
+
+void blyi_queue_publish(struct blyi_stream *stream, struct blyi_task *task, uint64_t position)
+{
+    blyi_stat_add(BLYI_STAT_tasks_submitted, 1);
+    /* Sequentially consistent against let_go(): either we see IDLE, or it sees our ticket. */
+    __atomic_exchange_n(&task->ticket, position + 1, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&stream->state, __ATOMIC_SEQ_CST) != BLYI_QUEUE_IDLE)
+        return;
+    /* Acquire: as the new owner we see all that the last one did. */
+    if (__atomic_exchange_n(&stream->state, BLYI_QUEUE_SCHEDULED, __ATOMIC_SEQ_CST) !=
+        BLYI_QUEUE_IDLE)
+        return;
+    if (unlikely(blyi_queue_control(stream) & BLYI_CONTROL_DEAD))
+        drop_all(stream);
+    else
+        blyi_engine_push(stream);
+}
+
+bly_status blyi_queue_submit(struct blyi_stream *stream, const struct blyi_task *task,
+                             uint64_t *position)
+{
+    bly_status status = blyi_queue_ready(stream);
+    if (unlikely(status != BLY_OK))
+        return status;
+    uint64_t at = blyi_queue_put(stream, task);
+    if (position != NULL)
+        *position = at;
+    return BLY_OK;
+}
+
+uint64_t blyi_queue_put(struct blyi_stream *stream, const struct blyi_task *task)
+{
+    uint64_t position;
+    struct blyi_task *slot = blyi_queue_reserve(stream, &position);
+    memcpy((char *)slot + sizeof(slot->ticket), (const char *)task + sizeof(task->ticket),
+           sizeof(*task) - sizeof(task->ticket));
+    blyi_queue_publish(stream, slot, position);
+    return position;
+}
+
+struct blyi_task *blyi_queue_head(struct blyi_stream *stream)
+{
+    /* Relaxed: `completed` is ours. Acquire: the record is read after its ticket. */
+    uint64_t position = __atomic_load_n(&stream->completed, __ATOMIC_RELAXED);
+    struct blyi_task *task = slot_of(stream, position);
+    return __atomic_load_n(&task->ticket, __ATOMIC_ACQUIRE) == position + 1 ? task : NULL;
+}
+
+bool blyi_queue_let_go(struct blyi_stream *stream)
+{
+    uint64_t position = __atomic_load_n(&stream->completed, __ATOMIC_RELAXED);
+    /* Once IDLE, others may own it, retire it and free it while we look once more. */
+    blyi_queue_ref(stream);
+    __atomic_exchange_n(&stream->state, BLYI_QUEUE_IDLE, __ATOMIC_SEQ_CST);
+    bool again =
+        __atomic_load_n(&slot_of(stream, position)->ticket, __ATOMIC_SEQ_CST) == position + 1 &&
+        __atomic_exchange_n(&stream->state, BLYI_QUEUE_SCHEDULED, __ATOMIC_SEQ_CST) ==
+            BLYI_QUEUE_IDLE;
+    blyi_queue_unref(stream);
+    return again;
+}
+
+static void wake(struct blyi_stream *stream)
+{
+    /* Cleared before `turn` moves: who lowers it later reads the new turn or is woken by it. */
+    __atomic_exchange_n(&stream->wake_at, BLYI_WAKE_NEVER, __ATOMIC_SEQ_CST);
+    __atomic_fetch_add(&stream->turn, 1, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&stream->sleepers, __ATOMIC_SEQ_CST) > 0)
+        blyi_sys_futex_wake(&stream->turn, INT32_MAX);
+    blyi_block_progress(stream);
+}
+
+/* Keeps the first failure with its sentence; without host memory, the status alone. */
+static void keep_failure(struct blyi_stream *stream, bly_status status)
+{
+    blyi_lock_take(&stream->lock);
+    if (!stream->failed) {
+        if (stream->failure == NULL)
+            stream->failure = blyi_host_alloc(sizeof(*stream->failure));
+        if (stream->failure != NULL) {
+            const char *text = blyi_fail_text();
+            size_t length = strnlen(text, BLYI_FAIL_MAX - 1);
+            memcpy(stream->failure->text, text, length);
+            stream->failure->text[length] = '\0';
+        }
+        stream->failure_status = status;
+        __atomic_store_n(&stream->failed, 1, __ATOMIC_RELEASE);
+    }
+    blyi_lock_drop(&stream->lock);
+}
+
+void blyi_queue_complete(struct blyi_stream *stream, bly_status status)
+{
+    if (unlikely(status != BLY_OK))
+        keep_failure(stream, status);
+    BLYI_PROBE(TASK_DONE, .card = stream->card->id, .stream = stream->id, .aux = status);
+    uint64_t completed = __atomic_load_n(&stream->completed, __ATOMIC_RELAXED) + 1;
+    /* Sequentially consistent against blyi_queue_watch(): either it sees our progress, or we see
+     * that it waits. Release: what the task did comes before. */
+    __atomic_exchange_n(&stream->completed, completed, __ATOMIC_SEQ_CST);
+    if (unlikely(completed >= __atomic_load_n(&stream->wake_at, __ATOMIC_SEQ_CST)))
+        wake(stream);
+}
+
+void blyi_queue_watch(struct blyi_stream *stream, uint64_t position)
+{
+    uint64_t now = __atomic_load_n(&stream->wake_at, __ATOMIC_SEQ_CST);
+    while (position < now &&
+           !__atomic_compare_exchange_n(&stream->wake_at, &now, position, false,
+                                        __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+        ;
+}
+
+bly_status blyi_queue_take_failure(struct blyi_stream *stream)
+{
+    if (likely(!__atomic_load_n(&stream->failed, __ATOMIC_ACQUIRE)))
+        return BLY_OK;
+    bly_status status = BLY_OK;
+    blyi_lock_take(&stream->lock);
+    if (stream->failed) {
+        status = stream->failure_status;
+        if (stream->failure != NULL)
+            blyi_fail(status, "%s", stream->failure->text);
+        else
+            blyi_fail(status, "stream %u: %s", stream->id, bly_status_text(status));
+        __atomic_store_n(&stream->failed, 0, __ATOMIC_RELEASE);
+    }
+    blyi_lock_drop(&stream->lock);
+    return status;
+}
+
+void blyi_queue_discard(struct blyi_task *task)
+{
+    switch ((enum blyi_task_kind)task->kind) {
+    case BLYI_TASK_COPY:
+    case BLYI_TASK_COPY2D: /* dst and src lie at the same place in both */
+    case BLYI_TASK_SET:
+        if (task->flags & BLYI_TASK_HOLDS_DST)
+            blyi_pinned_release(task->u.copy.dst);
+        if (task->flags & BLYI_TASK_HOLDS_SRC)
+            blyi_pinned_release(task->u.copy.src);
+        break;
+    case BLYI_TASK_WAIT:
+        if (task->u.event.after != NULL)
+            blyi_queue_unref(task->u.event.after);
+        blyi_event_wait_passed(task->u.event.event);
+        blyi_event_unref(task->u.event.event);
+        break;
+    case BLYI_TASK_RECORD:
+    case BLYI_TASK_RESET:
+        blyi_event_unref(task->u.event.event);
+        break;
+    case BLYI_TASK_CALLBACK:
+        blyi_report_free(task->u.callback.report);
+        break;
+    case BLYI_TASK_NOP:
+    case BLYI_TASK_HOST_FUNC:
+    case BLYI_TASK_RETIRE:
+        break;
+    }
+}
+
+void blyi_queue_end(struct blyi_stream *stream)
+{
+    drop_all(stream);
+    /* Late submitters hold pins; the ring's pages are not worth keeping for events that still
+     * name the stream. Best effort: without it they stay until the last reference. */
+    blyi_sys_madvise(stream->ring, BLYI_RING_TASKS * sizeof(struct blyi_task), MADV_DONTNEED);
+    blyi_queue_unref(stream);
+}
+
+void blyi_queue_retire(struct blyi_stream *stream)
+{
+    /* Nobody owns it: we do the engine's last step ourselves; no engine need exist. */
+    if (__atomic_exchange_n(&stream->state, BLYI_QUEUE_SCHEDULED, __ATOMIC_SEQ_CST) ==
+        BLYI_QUEUE_IDLE) {
+        if (blyi_queue_head(stream) == NULL) {
+            __atomic_fetch_or(&stream->control, BLYI_CONTROL_DEAD, __ATOMIC_SEQ_CST);
+            blyi_queue_end(stream);
+            return;
+        }
+        blyi_engine_push(stream);
+    }
+    /* Somebody owns it, so its engine exists and the record will be met. */
+    uint64_t position;
+    struct blyi_task *task = blyi_queue_reserve(stream, &position);
+    task->kind = BLYI_TASK_RETIRE;
+    task->flags = 0;
+    task->site = 0;
+    blyi_queue_publish(stream, task, position);
+}

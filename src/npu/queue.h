@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * queue.h - the inside of a stream: the ring of tasks, who owns it, and how its progress is told.
+ *
+ * Many threads submit; exactly one owner runs. `state` says whether there is an owner:
+ *
+ *      IDLE ── a submitter's exchange ──> SCHEDULED: on an engine, blocked (block.h),
+ *       ^                                 or with a thread that runs user code
+ *       └── the owner, ring empty, then looks once more
+ *
+ * `completed` is written by the owner alone. Whoever waits for a position lowers `wake_at` to
+ * it, looks at `completed` again, and sleeps on `turn`; the owner raises `completed`, looks at
+ * `wake_at`, and wakes. Both sides use sequentially consistent accesses, so one of them sees
+ * the other.
+ *
+ * References: one of the handle, one of the queue itself (until its RETIRE task has run), one
+ * for each event whose last record lies here, one for each queued wait for such a record.
+ */
+#ifndef BLYI_QUEUE_H
+#define BLYI_QUEUE_H
+
+#include <belay/base.h>
+#include <stdalign.h>
+#include <stdbool.h>
+#include "base/list.h"
+#include "base/lock.h"
+#include "npu/task.h"
+
+struct blyi_card;
+struct blyi_context;
+
+#define BLYI_RING_TASKS 2048u /* 128 KiB of addresses; pages are touched as the ring fills */
+#define BLYI_WAKE_NEVER UINT64_MAX
+
+enum blyi_queue_state { BLYI_QUEUE_IDLE, BLYI_QUEUE_SCHEDULED };
+
+/* Bits of `control`, looked at before each task. */
+#define BLYI_CONTROL_PAUSED 1u
+#define BLYI_CONTROL_DROP   2u /* force-destroyed: end all tasks without running them */
+#define BLYI_CONTROL_DEAD   4u /* retired: no engine will ever look again */
+
+enum blyi_callback_mode { BLYI_CALLBACK_NONE, BLYI_CALLBACK_HOST_FUNC, BLYI_CALLBACK_REPORT };
+
+/* How a stream is blocked; guarded by the lock of block.c. */
+struct blyi_block {
+    struct blyi_list link;  /* in the watchers of a stream or an event */
+    struct blyi_list timer; /* among the blocked ones that have a deadline */
+    struct blyi_event *event;
+    uint64_t position;      /* waits until the other stream's `completed` exceeds it */
+    uint64_t deadline;
+    bool blocked;
+    bool paused; /* blocked because it is paused */
+};
+
+struct blyi_failure; /* queue.c */
+
+struct blyi_stream {
+    /* Written at creation. */
+    struct blyi_task *ring;
+    struct blyi_card *card;
+    struct blyi_context *context;
+    void *handle;
+    uint32_t id;
+    uint32_t site;
+    uint32_t priority;
+    uint32_t flags;
+    uint64_t born_ns;
+    bool is_default;
+
+    /* Submitters. */
+    alignas(BLYI_CACHE_LINE) uint64_t issued; /* positions handed out */
+    uint64_t seen; /* a past value of `completed`: spares submitters the owner's line */
+
+    /* The owner writes, waiters read. */
+    alignas(BLYI_CACHE_LINE) uint64_t completed; /* positions below have ended */
+    uint64_t wake_at;  /* lowest `completed` that somebody waits for */
+    uint32_t turn;     /* futex word of waiting host threads */
+    uint32_t sleepers; /* how many of them */
+
+    /* Ownership. */
+    alignas(BLYI_CACHE_LINE) uint32_t state;
+    uint32_t control;
+    struct blyi_stream *next; /* link in an inbox or a ready list: the owner's */
+    uint32_t engine;          /* kind of engine it was last given to */
+    uint32_t closing;         /* somebody is destroying it */
+    uint64_t began_ns;        /* when the wait at the head first ran; 0: it did not */
+
+    /* Rare. */
+    alignas(BLYI_CACHE_LINE) uint32_t refs;
+    uint32_t failed;              /* `failure` or `failure_status` is set */
+    uint32_t callback_mode;
+    struct blyi_lock lock;        /* rank STREAM: failure */
+    bly_status failure_status;
+    struct blyi_failure *failure; /* its sentence, allocated at the first failure */
+    struct blyi_list watchers;    /* blocked streams that wait for this one (block.c) */
+    struct blyi_block block;
+    struct blyi_list context_link; /* under the context's lock */
+    struct blyi_list roll_link;    /* roll.c */
+    struct blyi_reporter *reporter; /* report.c, under its lock */
+};
+
+/* One reference (the queue's) and no handle. E_HOST_MEMORY. */
+bly_status blyi_queue_create(struct blyi_context *context, struct blyi_card *card,
+                             struct blyi_stream **out);
+void blyi_queue_ref(struct blyi_stream *stream);
+void blyi_queue_unref(struct blyi_stream *stream);
+
+/* Puts a copy of *task at the end; its ticket is set here. Waits for room. *position may be
+ * NULL. E_SYSTEM: the engine could not be started; nothing was queued. */
+bly_status blyi_queue_submit(struct blyi_stream *stream, const struct blyi_task *task,
+                             uint64_t *position);
+/* The same where the engine is known to be there (blyi_queue_ready): cannot fail. */
+uint64_t blyi_queue_put(struct blyi_stream *stream, const struct blyi_task *task);
+/* The same in two steps, for those who must know the position before the task can run. */
+bly_status blyi_queue_ready(struct blyi_stream *stream);
+struct blyi_task *blyi_queue_reserve(struct blyi_stream *stream, uint64_t *position);
+void blyi_queue_publish(struct blyi_stream *stream, struct blyi_task *task, uint64_t position);
+/* Ends the stream's life: nobody submits any more. Takes the queue's reference. */
+void blyi_queue_retire(struct blyi_stream *stream);
+
+/* Owner only. The next task, or NULL. */
+struct blyi_task *blyi_queue_head(struct blyi_stream *stream);
+/* Owner only. The head has ended; waiters are told. Not BLY_OK: the sentence of the calling
+ * thread sticks to the stream. */
+void blyi_queue_complete(struct blyi_stream *stream, bly_status status);
+/* Owner only. Back to IDLE; true when tasks came meanwhile and the caller owns it again. */
+bool blyi_queue_let_go(struct blyi_stream *stream);
+/* Owner only, behind RETIRE: lets go for ever and drops the queue's reference. */
+void blyi_queue_end(struct blyi_stream *stream);
+/* Releases what a task refers to, once it has run or will not. */
+void blyi_queue_discard(struct blyi_task *task);
+
+static inline uint64_t blyi_queue_completed(const struct blyi_stream *stream)
+{
+    return __atomic_load_n(&stream->completed, __ATOMIC_ACQUIRE);
+}
+
+static inline uint64_t blyi_queue_issued(const struct blyi_stream *stream)
+{
+    return __atomic_load_n(&stream->issued, __ATOMIC_ACQUIRE);
+}
+
+static inline uint32_t blyi_queue_control(const struct blyi_stream *stream)
+{
+    return __atomic_load_n(&stream->control, __ATOMIC_ACQUIRE);
+}
+
+/* Lowers `wake_at` to `position`. The caller looks at `completed` afterwards. */
+void blyi_queue_watch(struct blyi_stream *stream, uint64_t position);
+/* Waits in the calling thread until `completed` reaches `target`. timeout_ns 0: no limit.
+ * E_TIMEOUT, without a sentence. The caller holds a reference or pin. */
+bly_status blyi_queue_await(struct blyi_stream *stream, uint64_t target, uint64_t timeout_ns);
+/* The same with a deadline of wait.h; and with a limit of real time, whatever the clock is. */
+bly_status blyi_queue_await_until(struct blyi_stream *stream, uint64_t target, uint64_t deadline);
+bly_status blyi_queue_await_real(struct blyi_stream *stream, uint64_t target, uint64_t limit_ns);
+/* The stream's failure, handed out once: its status, with its sentence; else BLY_OK. */
+bly_status blyi_queue_take_failure(struct blyi_stream *stream);
+
+/* Pins: a stream for new work (of the current context), or of any context. NULL: the default
+ * stream of the current context. E_FORKED, E_NO_CONTEXT, E_HANDLE, E_STREAM_CONTEXT. */
+bly_status blyi_stream_pin(void *handle, struct blyi_stream **out);
+bly_status blyi_stream_pin_any(void *handle, struct blyi_stream **out);
+void blyi_stream_unpin(struct blyi_stream *stream);
+
+/* Makes a stream with a handle and adds it to its context; default streams are not counted. */
+bly_status blyi_stream_make(struct blyi_context *context, uint32_t priority, uint32_t flags,
+                            uint32_t site, bool is_default, struct blyi_stream **out);
+/* The part of destruction behind the checks. by_reset tells the probe. */
+void blyi_stream_end(struct blyi_stream *stream, bool force, bool by_reset);
+/* False for streams whose work belongs to somebody else: syncs pass them by (reference 5.4). */
+bool blyi_stream_is_waited_for(const struct blyi_stream *stream);
+
+#endif

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * run.c - what an engine does with the tasks of a stream that it owns.
+ */
+#include <inttypes.h>
+#include "base/clock.h"
+#include "base/fail.h"
+#include "npu/block.h"
+#include "npu/callback.h"
+#include "npu/card.h"
+#include "npu/copy_inside.h"
+#include "npu/engine.h"
+#include "npu/event_inside.h"
+#include "npu/host_thread.h"
+#include "npu/queue.h"
+#include "npu/report.h"
+
+#define QUANTUM 64 /* tasks of one stream before the engine looks for a more urgent one */
+
+enum step { STEP_DONE, STEP_GONE };
+
+static enum blyi_engine_kind engine_of(const struct blyi_task *task)
+{
+    switch ((enum blyi_task_kind)task->kind) {
+    case BLYI_TASK_COPY:
+    case BLYI_TASK_COPY2D:
+    case BLYI_TASK_SET:
+        return BLYI_ENGINE_COPY;
+    default:
+        return BLYI_ENGINE_ANY;
+    }
+}
+
+/* A wait may be looked at several times: each time its stream was unblocked. */
+static enum step run_wait(struct blyi_stream *stream, struct blyi_task *task, bly_status *status)
+{
+    struct blyi_event *event = task->u.event.event;
+    struct blyi_stream *after = task->u.event.after;
+    uint64_t deadline = 0;
+    for (;;) {
+        bool passed = event->modern ? after == NULL || blyi_queue_completed(after) >
+                                                           task->u.event.position
+                                    : __atomic_load_n(&event->flag, __ATOMIC_ACQUIRE) != 0;
+        if (passed)
+            break;
+        if (task->u.event.timeout_ns != 0) {
+            if (stream->began_ns == 0)
+                stream->began_ns = blyi_clock_ns();
+            if (__builtin_add_overflow(stream->began_ns, task->u.event.timeout_ns, &deadline))
+                deadline = 0;
+            if (deadline != 0 && blyi_clock_ns() >= deadline) {
+                /* Not E_TIMEOUT: who synchronises must tell this from his own timeout. */
+                *status = blyi_fail(
+                    BLY_E_ABORTED, "stream %" PRIu32 " waited %" PRIu64 " s for event %" PRIu32,
+                    stream->id, task->u.event.timeout_ns / 1000000000u, event->id);
+                break;
+            }
+        }
+        if (event->modern
+                ? blyi_block_on_stream(stream, after, task->u.event.position, deadline)
+                : blyi_block_on_event(stream, event, deadline))
+            return STEP_GONE;
+        if (blyi_queue_control(stream) & BLYI_CONTROL_DROP)
+            break;
+    }
+    stream->began_ns = 0;
+    return STEP_DONE;
+}
+
+static enum step run_task(struct blyi_stream *stream, struct blyi_task *task, bly_status *status)
+{
+    switch ((enum blyi_task_kind)task->kind) {
+    case BLYI_TASK_NOP:
+    case BLYI_TASK_RETIRE:
+        break;
+    case BLYI_TASK_COPY:
+    case BLYI_TASK_COPY2D:
+    case BLYI_TASK_SET:
+        *status = blyi_copy_task(stream, task);
+        break;
+    case BLYI_TASK_RECORD:
+        blyi_event_recorded(task->u.event.event, stream,
+                            __atomic_load_n(&stream->completed, __ATOMIC_RELAXED));
+        break;
+    case BLYI_TASK_RESET:
+        blyi_block_flag(task->u.event.event, false);
+        break;
+    case BLYI_TASK_WAIT:
+        return run_wait(stream, task, status);
+    case BLYI_TASK_HOST_FUNC:
+        blyi_host_thread_push(stream);
+        return STEP_GONE;
+    case BLYI_TASK_CALLBACK:
+        return blyi_report_deliver(stream, task) ? STEP_GONE : STEP_DONE;
+    }
+    return STEP_DONE;
+}
+
+/* The last task: whatever was put behind it (misuse) is dropped by whoever put it there. */
+static void retire(struct blyi_stream *stream)
+{
+    __atomic_fetch_or(&stream->control, BLYI_CONTROL_DEAD | BLYI_CONTROL_DROP, __ATOMIC_SEQ_CST);
+    blyi_queue_complete(stream, BLY_OK);
+    blyi_queue_end(stream);
+}
+
+enum blyi_run blyi_stream_run(struct blyi_stream *stream, enum blyi_engine_kind kind)
+{
+    for (int n = 0; n < QUANTUM; n++) {
+        struct blyi_task *task = blyi_queue_head(stream);
+        if (task == NULL)
+            return BLYI_RUN_DRAINED;
+
+        uint32_t control = blyi_queue_control(stream);
+        if (unlikely(control & BLYI_CONTROL_PAUSED) && blyi_block_paused(stream))
+            return BLYI_RUN_GONE;
+        if (unlikely(task->kind == BLYI_TASK_RETIRE)) {
+            retire(stream);
+            return BLYI_RUN_GONE;
+        }
+        bly_status status = BLY_OK;
+        if (likely((blyi_queue_control(stream) & BLYI_CONTROL_DROP) == 0)) {
+            enum blyi_engine_kind wanted = engine_of(task);
+            if (wanted != BLYI_ENGINE_ANY && wanted != kind) {
+                stream->engine = wanted;
+                blyi_engine_push(stream);
+                return BLYI_RUN_GONE;
+            }
+            if (run_task(stream, task, &status) == STEP_GONE)
+                return BLYI_RUN_GONE;
+        }
+        blyi_queue_discard(task);
+        blyi_queue_complete(stream, status);
+    }
+    return BLYI_RUN_AGAIN;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * runtime.c - first use, fork, finalise.
+ */
+#include "npu/runtime.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+#include "base/clock.h"
+#include "base/fail.h"
+#include "base/host.h"
+#include "base/lock.h"
+#include "base/log.h"
+#include "base/option.h"
+#include "base/sys.h"
+#include "npu/block.h"
+#include "npu/card.h"
+#include "npu/context_inside.h"
+#include "npu/engine.h"
+#include "npu/event.h"
+#include "npu/fault.h"
+#include "npu/memory.h"
+
+enum state { STATE_DOWN, STATE_UP, STATE_FORKED };
+
+static uint32_t state;
+static pid_t pid; /* of the process that brought the runtime up */
+/* Rank RUNTIME, but no other lock of that rank is taken under it. */
+static struct blyi_lock lock = BLYI_LOCK_INIT(BLYI_RANK_RUNTIME);
+
+/* Takes no lock and waits for nobody: the parent's threads do not exist here. */
+static void forked(void)
+{
+    __atomic_store_n(&state, STATE_FORKED, __ATOMIC_RELEASE);
+}
+
+static void read_options(void)
+{
+    blyi_log_set_level((enum blyi_log_level)blyi_option_int(BLYI_OPT_LOG));
+    if (blyi_option_int(BLYI_OPT_VIRTUAL_CLOCK))
+        blyi_clock_set_virtual(true);
+    if (blyi_option_int(BLYI_OPT_FAIL_HOST) > 0)
+        blyi_host_fail_nth((uint64_t)blyi_option_int(BLYI_OPT_FAIL_HOST));
+    if (blyi_option_int(BLYI_OPT_FAIL_SYSTEM) > 0)
+        blyi_sys_fail_nth((uint64_t)blyi_option_int(BLYI_OPT_FAIL_SYSTEM), ENOMEM);
+}
+
+static bly_status start_locked(void)
+{
+    bly_status status = blyi_fault_install();
+    if (status != BLY_OK)
+        return status;
+    int error = pthread_atfork(NULL, NULL, forked);
+    if (error != 0)
+        return blyi_fail(BLY_E_SYSTEM, "the handler of fork cannot be installed: %s",
+                         strerror(error));
+    pid = getpid();
+    read_options();
+    return BLY_OK;
+}
+
+static bly_status enter_slow(void)
+{
+    bly_status status = BLY_OK;
+    if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) == STATE_DOWN) {
+        blyi_lock_take(&lock);
+        if (state == STATE_DOWN) {
+            status = start_locked();
+            if (status == BLY_OK)
+                __atomic_store_n(&state, STATE_UP, __ATOMIC_RELEASE);
+        }
+        blyi_lock_drop(&lock);
+        return status;
+    }
+    return blyi_fail(BLY_E_FORKED,
+                     "process was forked after aclInit in parent %ld; exec or spawn instead",
+                     (long)pid);
+}
+
+bly_status blyi_runtime_enter(void)
+{
+    if (likely(__atomic_load_n(&state, __ATOMIC_ACQUIRE) == STATE_UP))
+        return BLY_OK;
+    return enter_slow();
+}
+
+void blyi_runtime_finalise(void)
+{
+    if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) != STATE_UP)
+        return;
+    blyi_context_finalise();
+    blyi_device_finalise();
+    blyi_block_stop_timer();
+    blyi_engine_stop_all();
+    blyi_event_set_wait_timeout(0);
+}

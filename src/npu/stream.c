@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * stream.c - streams as handles: making, destroying, attributes.
+ */
+#include "npu/stream.h"
+
+#include <inttypes.h>
+#include "base/fail.h"
+#include "base/handle.h"
+#include "base/log.h"
+#include "base/probe.h"
+#include "npu/block.h"
+#include "npu/card.h"
+#include "npu/context.h"
+#include "npu/context_inside.h"
+#include "npu/host_thread.h"
+#include "npu/queue.h"
+#include "npu/report.h"
+#include "npu/roll.h"
+#include "npu/runtime.h"
+
+#define FLAGS_KNOWN     0x3fu
+#define PRIORITY_LOWEST 7u
+
+static uint32_t last_id;
+
+static void handle_gone(void *object)
+{
+    blyi_queue_unref(object);
+}
+
+bly_status blyi_stream_make(struct blyi_context *context, uint32_t priority, uint32_t flags,
+                            uint32_t site, bool is_default, struct blyi_stream **out)
+{
+    struct blyi_stream *stream;
+    bly_status status = blyi_queue_create(context, context->card, &stream);
+    if (status != BLY_OK)
+        return status;
+    stream->priority = priority;
+    stream->flags = flags;
+    stream->site = site;
+    stream->is_default = is_default;
+    blyi_queue_ref(stream); /* the handle's */
+    status = blyi_handle_create(BLYI_HANDLE_STREAM, stream, handle_gone, &stream->handle);
+    if (status != BLY_OK) {
+        blyi_queue_unref(stream);
+        blyi_queue_unref(stream);
+        return status;
+    }
+    blyi_lock_take(&context->lock);
+    /* Under the lock, so that the list is in the order of ids. */
+    stream->id = __atomic_add_fetch(&last_id, 1, __ATOMIC_RELAXED);
+    blyi_list_push_back(&context->streams, &stream->context_link);
+    blyi_lock_drop(&context->lock);
+    blyi_roll_add_stream(stream);
+    BLYI_PROBE(STREAM_CREATE, .card = context->card->id, .stream = stream->id, .site = site,
+               .aux = is_default);
+    *out = stream;
+    return BLY_OK;
+}
+
+bly_status blyi_stream_create(uint32_t priority, uint32_t flags, uint32_t site, void **handle)
+{
+    struct blyi_context *context;
+    bly_status status = blyi_context_here_site(&context, site);
+    if (status != BLY_OK)
+        return status;
+    if (!blyi_card_take_stream(context->card))
+        return blyi_roll_no_stream(context->card);
+    struct blyi_stream *stream;
+    status = blyi_stream_make(context, priority < PRIORITY_LOWEST ? priority : PRIORITY_LOWEST,
+                              flags & FLAGS_KNOWN, site, false, &stream);
+    if (status != BLY_OK) {
+        blyi_card_give_stream(context->card);
+        return status;
+    }
+    *handle = stream->handle;
+    return BLY_OK;
+}
+
+bly_status blyi_stream_pin_any(void *handle, struct blyi_stream **out)
+{
+    bly_status status;
+    if (handle == NULL) {
+        struct blyi_context *context;
+        status = blyi_context_here(&context);
+        if (status == BLY_OK)
+            handle = context->default_handle;
+    } else {
+        status = blyi_runtime_enter();
+    }
+    if (unlikely(status != BLY_OK))
+        return status;
+    struct blyi_stream *stream = blyi_handle_get(BLYI_HANDLE_STREAM, handle);
+    if (unlikely(stream == NULL))
+        return BLY_E_HANDLE;
+    *out = stream;
+    return BLY_OK;
+}
+
+static bly_status other_context(const struct blyi_stream *stream,
+                                const struct blyi_context *context)
+{
+    return blyi_fail(BLY_E_STREAM_CONTEXT,
+                     "stream %" PRIu32 " belongs to another context (card %d) than the current one "
+                     "(card %d)",
+                     stream->id, stream->card->id, context->card->id);
+}
+
+bly_status blyi_stream_pin(void *handle, struct blyi_stream **out)
+{
+    struct blyi_context *context;
+    bly_status status = blyi_context_here(&context);
+    if (unlikely(status != BLY_OK))
+        return status;
+    struct blyi_stream *stream =
+        blyi_handle_get(BLYI_HANDLE_STREAM, handle != NULL ? handle : context->default_handle);
+    if (unlikely(stream == NULL))
+        return BLY_E_HANDLE;
+    if (unlikely(stream->context != context)) {
+        status = other_context(stream, context);
+        blyi_stream_unpin(stream);
+        return status;
+    }
+    *out = stream;
+    return BLY_OK;
+}
+
+void blyi_stream_unpin(struct blyi_stream *stream)
+{
+    blyi_handle_put(stream->handle);
+}
+
+void blyi_stream_end(struct blyi_stream *stream, bool force, bool by_reset)
+{
+    struct blyi_context *context = stream->context;
+    if (force)
+        blyi_block_control(stream, BLYI_CONTROL_DROP, BLYI_CONTROL_PAUSED);
+    blyi_report_withdraw(stream);
+    if (blyi_handle_remove(BLYI_HANDLE_STREAM, stream->handle) != BLY_OK)
+        blyi_fail_clear();
+    blyi_context_forget(context, stream);
+    uint64_t target = blyi_queue_issued(stream);
+    blyi_queue_retire(stream);
+    /* Work that runs ends first; user code that destroys its own stream is part of that work. */
+    if (!blyi_callback_is_inside(stream))
+        blyi_queue_await(stream, target, 0);
+    if (__atomic_load_n(&stream->failed, __ATOMIC_ACQUIRE)) {
+        blyi_queue_take_failure(stream);
+        blyi_log(BLYI_LOG_WARN, "stream %" PRIu32 " was destroyed before its error was read: %s",
+                 stream->id, blyi_fail_text());
+        blyi_fail_clear();
+    }
+    blyi_roll_remove_stream(stream);
+    if (!stream->is_default)
+        blyi_card_give_stream(stream->card);
+    BLYI_PROBE(STREAM_DESTROY, .card = stream->card->id, .stream = stream->id,
+               .site = stream->site, .aux = by_reset);
+}
+
+bly_status blyi_stream_destroy(void *handle, bool force)
+{
+    struct blyi_context *context;
+    bly_status status = blyi_context_here(&context);
+    if (status != BLY_OK)
+        return status;
+    struct blyi_stream *stream = blyi_handle_get(BLYI_HANDLE_STREAM, handle);
+    if (stream == NULL)
+        return BLY_E_HANDLE;
+    if (stream->context != context)
+        status = other_context(stream, context);
+    else if (stream->is_default)
+        status = blyi_fail(BLY_E_INVALID,
+                           "stream %" PRIu32 " is the default stream of its context and ends with it",
+                           stream->id);
+    else if (__atomic_exchange_n(&stream->closing, 1, __ATOMIC_ACQ_REL) != 0)
+        status = blyi_fail(BLY_E_HANDLE, "stream %" PRIu32 " is being destroyed", stream->id);
+    if (status == BLY_OK) {
+        if (!force && !blyi_callback_is_inside(stream))
+            blyi_queue_await(stream, blyi_queue_issued(stream), 0);
+        blyi_stream_end(stream, force, false);
+    }
+    blyi_handle_put(handle);
+    return status;
+}
+
+bly_status blyi_stream_id(void *handle, int32_t *id)
+{
+    struct blyi_stream *stream;
+    bly_status status = blyi_stream_pin_any(handle, &stream);
+    if (status != BLY_OK)
+        return status;
+    *id = (int32_t)stream->id;
+    blyi_stream_unpin(stream);
+    return BLY_OK;
+}
+
+bly_status blyi_stream_priority(void *handle, uint32_t *priority)
+{
+    struct blyi_stream *stream;
+    bly_status status = blyi_stream_pin_any(handle, &stream);
+    if (status != BLY_OK)
+        return status;
+    *priority = stream->priority;
+    blyi_stream_unpin(stream);
+    return BLY_OK;
+}
+
+bly_status blyi_stream_flags(void *handle, uint32_t *flags)
+{
+    struct blyi_stream *stream;
+    bly_status status = blyi_stream_pin_any(handle, &stream);
+    if (status != BLY_OK)
+        return status;
+    *flags = stream->flags;
+    blyi_stream_unpin(stream);
+    return BLY_OK;
+}
+
+bly_status blyi_stream_nop(void *handle)
+{
+    struct blyi_stream *stream;
+    bly_status status = blyi_stream_pin(handle, &stream);
+    if (status != BLY_OK)
+        return status;
+    struct blyi_task task = {.kind = BLYI_TASK_NOP};
+    status = blyi_queue_submit(stream, &task, NULL);
+    blyi_stream_unpin(stream);
+    return status;
+}
+
+static bly_status set_paused(void *handle, bool paused)
+{
+    struct blyi_stream *stream;
+    bly_status status = blyi_stream_pin_any(handle, &stream);
+    if (status != BLY_OK)
+        return status;
+    blyi_block_control(stream, paused ? BLYI_CONTROL_PAUSED : 0,
+                       paused ? 0 : BLYI_CONTROL_PAUSED);
+    blyi_stream_unpin(stream);
+    return BLY_OK;
+}
+
+bly_status blyi_stream_pause(void *handle)
+{
+    return set_paused(handle, true);
+}
+
+bly_status blyi_stream_resume(void *handle)
+{
+    return set_paused(handle, false);
+}
