@@ -29,6 +29,8 @@ _Noreturn void bench_cannot(const char *fmt, ...) __attribute__((format(printf, 
 
 uint64_t bench_ns(void);
 void bench_sleep_ms(unsigned ms);
+/* How often threads of the process lost their CPU to somebody else so far. */
+long bench_preempted(void);
 
 /* CPUs that this process may use; nth counts them from 0 and wraps. */
 int bench_cpus(void);
