@@ -71,13 +71,13 @@ enum blyi_access { BLYI_READ = 1, BLYI_WRITE = 2 };
 /* Where a range lies and whether work may touch it. */
 enum blyi_place { BLYI_PLACE_HOST, BLYI_PLACE_PINNED, BLYI_PLACE_CARD };
 
-/* Classifies one address: card window (card id in *card, also for freed addresses), pinned
- * window, or plain host memory. No lock. */
+/* Classifies one address: card window (card id in *card, also for freed addresses; NULL is
+ * allowed), pinned window, or plain host memory. No lock. */
 enum blyi_place blyi_place_of(const void *address, int *card);
 
 /* Checks that every page of [address, address + size) in a card window is live and allows
  * `access`, and commits its frames, so that touching it cannot fail. No lock when all frames
- * are committed and whole.
+ * are committed and whole. Addresses outside card windows are passed: they are not for here.
  * E_FAULT        sentence: the address, the nearest block and how far outside, or when freed
  * E_HOST_MEMORY  the host cannot back the frames */
 bly_status blyi_mem_use(const void *address, uint64_t size, enum blyi_access access);

@@ -20,6 +20,7 @@
 struct range {
     uintptr_t start, end;
     enum blyi_access access;
+    uintptr_t rest; /* below it, all is known to be fit for use */
 };
 
 enum blyi_place blyi_place_of(const void *address, int *card)
@@ -29,7 +30,8 @@ enum blyi_place blyi_place_of(const void *address, int *card)
         return BLYI_PLACE_HOST;
     if (window->owner == BLYI_WINDOW_PINNED)
         return BLYI_PLACE_PINNED;
-    *card = window->owner;
+    if (card)
+        *card = window->owner;
     return BLYI_PLACE_CARD;
 }
 
@@ -41,7 +43,7 @@ static bool allows(uint64_t entry, enum blyi_access access)
 /* First place in the range that may not be touched so; range->end when there is none. */
 static uintptr_t find_bad_locked(struct blyi_card *card, const struct range *range)
 {
-    uintptr_t at = range->start;
+    uintptr_t at = range->rest;
     while (at < range->end) {
         uintptr_t granule = blyi_align_down(at, BLYI_GRANULE), next = granule + BLYI_GRANULE;
         uint64_t entry = blyi_window_entry(card->window, at);
@@ -88,10 +90,11 @@ static void append_why_locked(struct blyi_card *card, uintptr_t bad)
     uint64_t ahead = after ? blyi_block_start(after) - bad : UINT64_MAX;
     const struct blyi_block *near = past <= ahead ? before : after;
     if (near)
-        blyi_fail_append("; the nearest block is 0x%" PRIxPTR " of %s made at %s, %" PRIu64 " B %s",
+        blyi_fail_append("; the nearest block is 0x%" PRIxPTR " of %s made at %s, which %s %" PRIu64
+                         " B %s it",
                          blyi_block_start(near), blyi_size_text(near->asked, size),
-                         blyi_site_text(near->site, a), near == before ? past : ahead,
-                         near == before ? "before" : "behind");
+                         blyi_site_text(near->site, a), near == before ? "ends" : "begins",
+                         near == before ? past : ahead, near == before ? "before" : "behind");
 }
 
 static bly_status fail_locked(struct blyi_card *card, const struct range *range, uintptr_t bad)
@@ -108,8 +111,7 @@ static bly_status fail_locked(struct blyi_card *card, const struct range *range,
 
 /* Commits the first run of absent frames in the range, at most COMMIT_STEP; *at moves behind
  * what is known to be committed. */
-static bly_status commit_step_locked(struct blyi_card *card, const struct range *range,
-                                     uintptr_t *at)
+static bly_status commit_step_locked(struct blyi_card *card, struct range *range, uintptr_t *at)
 {
     const struct blyi_window *w = card->window;
     while (*at < range->end && (blyi_window_entry(w, *at) & BLYI_ENTRY_COMMITTED))
@@ -117,9 +119,10 @@ static bly_status commit_step_locked(struct blyi_card *card, const struct range 
     if (*at >= range->end)
         return BLY_OK;
     /* Somebody may have freed memory while the lock was dropped between two steps. */
-    struct range rest = {*at > range->start ? *at : range->start, range->end, range->access};
-    uintptr_t bad = find_bad_locked(card, &rest);
-    if (bad < rest.end)
+    if (*at > range->rest)
+        range->rest = *at;
+    uintptr_t bad = find_bad_locked(card, range);
+    if (bad < range->end)
         return fail_locked(card, range, bad);
 
     uint64_t entry = blyi_window_entry(w, *at);
@@ -137,9 +140,9 @@ static bly_status commit_step_locked(struct blyi_card *card, const struct range 
     return BLY_OK;
 }
 
-static bly_status use_slowly(struct blyi_card *card, const struct range *range)
+static bly_status use_slowly(struct blyi_card *card, struct range *range)
 {
-    uintptr_t at = blyi_align_down(range->start, BLYI_GRANULE);
+    uintptr_t at = blyi_align_down(range->rest, BLYI_GRANULE);
     blyi_lock_take(&card->lock);
     uintptr_t bad = find_bad_locked(card, range);
     bly_status status = bad < range->end ? fail_locked(card, range, bad) : BLY_OK;
@@ -179,6 +182,6 @@ bly_status blyi_mem_use(const void *address, uint64_t size, enum blyi_access acc
             break;
     if (likely(at >= end))
         return BLY_OK;
-    struct range rest = {at > start ? at : start, end, access};
-    return use_slowly(card, &rest);
+    struct range range = {start, end, access, at > start ? at : start};
+    return use_slowly(card, &range);
 }
