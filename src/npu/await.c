@@ -13,6 +13,8 @@
 
 #define LOOKS_PER_CLOCK 64 /* the clock is read once in so many looks: about 1 us */
 
+#define MOST_PAUSES     32
+
 #define NOT_WAITED_FOR                                                                             \
     (BLYI_STREAM_PERSISTENT | BLYI_STREAM_CPU_SCHEDULE | BLYI_STREAM_DEVICE_USE_ONLY)
 
@@ -26,14 +28,23 @@ static bool reached(const struct blyi_stream *stream, uint64_t target)
     return blyi_queue_completed(stream) >= target;
 }
 
-static bool spin(const struct blyi_stream *stream, uint64_t target)
+/* Pauses between two looks: each look takes the line of `completed` away from the owner, so who
+ * waits for many tasks looks less often. */
+static void spin_pause(uint64_t n_tasks)
+{
+    for (uint64_t n = n_tasks < MOST_PAUSES ? n_tasks : MOST_PAUSES; n > 0; n--)
+        blyi_spin_pause();
+}
+
+bool blyi_queue_spin(const struct blyi_stream *stream, uint64_t target)
 {
     uint64_t limit = blyi_wait_spin_ns();
     if (limit == 0)
         return reached(stream, target);
     uint64_t start = 0;
     for (uint32_t looks = 1;; looks++) {
-        if (reached(stream, target))
+        uint64_t completed = blyi_queue_completed(stream);
+        if (completed >= target)
             return true;
         if (looks % LOOKS_PER_CLOCK == 0) {
             uint64_t now = blyi_wait_real_ns();
@@ -42,7 +53,7 @@ static bool spin(const struct blyi_stream *stream, uint64_t target)
             else if (now - start > limit)
                 return false;
         }
-        blyi_spin_pause();
+        spin_pause(target - completed);
     }
 }
 
@@ -79,7 +90,7 @@ static bly_status sleep_until(struct blyi_stream *stream, uint64_t target, sleep
 
 bly_status blyi_queue_await_until(struct blyi_stream *stream, uint64_t target, uint64_t deadline)
 {
-    if (reached(stream, target) || spin(stream, target))
+    if (reached(stream, target) || blyi_queue_spin(stream, target))
         return BLY_OK;
     return sleep_until(stream, target, blyi_wait_on, deadline);
 }
@@ -93,7 +104,7 @@ bly_status blyi_queue_await(struct blyi_stream *stream, uint64_t target, uint64_
 
 bly_status blyi_queue_await_real(struct blyi_stream *stream, uint64_t target, uint64_t limit_ns)
 {
-    if (reached(stream, target) || spin(stream, target))
+    if (reached(stream, target) || blyi_queue_spin(stream, target))
         return BLY_OK;
     return sleep_until(stream, target, sleep_real, blyi_wait_real_ns() + limit_ns);
 }

@@ -73,7 +73,8 @@ static bly_status copy_range(void *dst, const void *src, uint64_t size)
     struct move move = {.dst = dst, .src = src, .size = size};
     const struct blyi_fault_range ranges[2] = {{(uintptr_t)dst, size}, {(uintptr_t)src, size}};
     uintptr_t address = 0;
-    status = moved(&move, blyi_fault_try(run_copy, &move, ranges, &address), address);
+    bool done = blyi_fault_try(run_copy, &move, ranges, &address);
+    status = moved(&move, done, address);
     if (status == BLY_OK)
         blyi_stat_add(BLYI_STAT_copy_bytes, size);
     return status;
@@ -87,7 +88,8 @@ static bly_status set_range(void *dst, uint8_t value, uint64_t size)
     struct move move = {.dst = dst, .size = size, .value = value};
     const struct blyi_fault_range ranges[2] = {{(uintptr_t)dst, size}, {0, 0}};
     uintptr_t address = 0;
-    status = moved(&move, blyi_fault_try(run_set, &move, ranges, &address), address);
+    bool done = blyi_fault_try(run_set, &move, ranges, &address);
+    status = moved(&move, done, address);
     if (status == BLY_OK)
         blyi_stat_add(BLYI_STAT_set_bytes, size);
     return status;

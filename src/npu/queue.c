@@ -25,6 +25,8 @@
 #define HEAD_BYTES 4096u
 #define MAP_BYTES  (HEAD_BYTES + BLYI_RING_TASKS * sizeof(struct blyi_task))
 
+#define PREFETCH_TASKS 4
+
 _Static_assert(sizeof(struct blyi_stream) <= HEAD_BYTES, "a stream fits in front of its ring");
 _Static_assert((BLYI_RING_TASKS & (BLYI_RING_TASKS - 1)) == 0, "positions wrap by masking");
 
@@ -85,6 +87,18 @@ bly_status blyi_queue_ready(struct blyi_stream *stream)
     return blyi_engine_need(stream->card->id, BLYI_ENGINE_COPY);
 }
 
+/* The ring was full: waits for room for the record of `position`. Awake it waits for some more,
+ * so that the next submissions need not look again; asleep for the one slot alone, since
+ * nothing says that more will come. Returns `completed`. */
+static uint64_t wait_for_room(struct blyi_stream *stream, uint64_t position)
+{
+    uint64_t one = position - BLYI_RING_TASKS + 1;
+    blyi_stat_add(BLYI_STAT_submit_waits, 1);
+    if (!blyi_queue_spin(stream, one + BLYI_RING_TASKS / 4))
+        blyi_queue_await(stream, one, 0);
+    return blyi_queue_completed(stream);
+}
+
 struct blyi_task *blyi_queue_reserve(struct blyi_stream *stream, uint64_t *position)
 {
     uint64_t mine = __atomic_load_n(&stream->issued, __ATOMIC_RELAXED);
@@ -92,11 +106,8 @@ struct blyi_task *blyi_queue_reserve(struct blyi_stream *stream, uint64_t *posit
         if (unlikely(mine - __atomic_load_n(&stream->seen, __ATOMIC_RELAXED) >=
                      BLYI_RING_TASKS)) {
             uint64_t completed = blyi_queue_completed(stream);
-            if (mine - completed >= BLYI_RING_TASKS) {
-                blyi_stat_add(BLYI_STAT_submit_waits, 1);
-                blyi_queue_await(stream, mine - BLYI_RING_TASKS + 1, 0);
-                completed = blyi_queue_completed(stream);
-            }
+            if (mine - completed >= BLYI_RING_TASKS)
+                completed = wait_for_room(stream, mine);
             __atomic_store_n(&stream->seen, completed, __ATOMIC_RELAXED);
             mine = __atomic_load_n(&stream->issued, __ATOMIC_RELAXED);
             continue; /* others may have been quicker */
@@ -167,6 +178,9 @@ struct blyi_task *blyi_queue_head(struct blyi_stream *stream)
     /* Relaxed: `completed` is ours. Acquire: the record is read after its ticket. */
     uint64_t position = __atomic_load_n(&stream->completed, __ATOMIC_RELAXED);
     struct blyi_task *task = slot_of(stream, position);
+    /* Each record is a line that another core has just written, and completion is a barrier:
+     * without this every task would wait for its line. */
+    __builtin_prefetch(slot_of(stream, position + PREFETCH_TASKS));
     return __atomic_load_n(&task->ticket, __ATOMIC_ACQUIRE) == position + 1 ? task : NULL;
 }
 

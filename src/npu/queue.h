@@ -150,6 +150,8 @@ void blyi_queue_watch(struct blyi_stream *stream, uint64_t position);
 /* Waits in the calling thread until `completed` reaches `target`. timeout_ns 0: no limit.
  * E_TIMEOUT, without a sentence. The caller holds a reference or pin. */
 bly_status blyi_queue_await(struct blyi_stream *stream, uint64_t target, uint64_t timeout_ns);
+/* Waits awake for a moment (option SPIN_US); false: not there yet. */
+bool blyi_queue_spin(const struct blyi_stream *stream, uint64_t target);
 /* The same with a deadline of wait.h; and with a limit of real time, whatever the clock is. */
 bly_status blyi_queue_await_until(struct blyi_stream *stream, uint64_t target, uint64_t deadline);
 bly_status blyi_queue_await_real(struct blyi_stream *stream, uint64_t target, uint64_t limit_ns);
