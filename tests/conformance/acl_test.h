@@ -15,6 +15,7 @@
 
 #include <acl/acl.h>
 #include <cmocka.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -81,12 +82,21 @@ static inline void test_fail(const char *file, int line, const char *what)
         }                                                                                          \
     } while (0)
 
+/* cmocka's handlers would go on with the next test in the child. */
+static inline void default_signals(void)
+{
+    const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE};
+    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+        (void)signal(signals[i], SIG_DFL);
+}
+
 static inline void run_in_child(void (*body)(void), const char *name)
 {
     fflush(NULL);
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
+        default_signals();
         alarm(TEST_SECONDS);
         body();
         fflush(NULL);

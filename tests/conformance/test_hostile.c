@@ -1,0 +1,551 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every argument of every exported function given NULL, zero, huge, misaligned, stale, foreign
+ * and doubly freed values. A function runs in a child of its own with a time limit, so that a
+ * crash or a hang is told with the function and the arguments. A call that fails must leave its
+ * outputs alone. A function of the symbol list without a row here fails the test.
+ *
+ * The calls go through one integer signature: all arguments are integers or pointers and pass
+ * in registers or words of the stack (the two half-precision functions are told apart). */
+#include "acl_test.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <sys/mman.h>
+#include "face/acl/acl_symbols.h"
+
+#define ARGS_MAX   9
+#define VALUES_MAX 16
+#define RANDOM     400
+#define AREA       (4 * MIB)
+#define FILL       0xa5
+#define OUT_SIZE   ((size_t)16384)
+
+/* Kinds of arguments:
+ *   o  place for a result        v  readable input        c  aclrtMallocConfig
+ *   m  address of memory         l  list of addresses     s  text, S format without directives
+ *   h  stream  e  event  x  context  b  data buffer  a  allocator description  g  stream config
+ *   z  size    i  int and enums  u  uint32  U  uint64     d  device
+ *   f  function                  D  any pointer, never read    V  a va_list
+ * Behind ':' comes what is returned: e an aclError, - anything else. */
+static const struct row {
+    const char *name, *arguments;
+} rows[] = {
+    {"aclAppLog", "issuS:-"},
+    {"aclCreateDataBuffer", "Dz:-"},
+    {"aclDataTypeSize", "i:-"},
+    {"aclDestroyDataBuffer", "b:e"},
+    {"aclFinalize", ":e"},
+    {"aclFinalizeCallbackRegister", "ifD:e"},
+    {"aclFinalizeCallbackUnRegister", "if:e"},
+    {"aclFinalizeReference", "o:e"},
+    {"aclFloat16ToFloat", "u:-"},
+    {"aclFloatToFloat16", "u:-"},
+    {"aclGetCannAttribute", "io:e"},
+    {"aclGetCannAttributeList", "oo:e"},
+    {"aclGetDataBufferAddr", "b:-"},
+    {"aclGetDataBufferSize", "b:-"},
+    {"aclGetDataBufferSizeV2", "b:-"},
+    {"aclGetDeviceCapability", "dio:e"},
+    {"aclGetRecentErrMsg", ":-"},
+    {"aclInit", "s:e"},
+    {"aclInitCallbackRegister", "ifD:e"},
+    {"aclInitCallbackUnRegister", "if:e"},
+    {"aclUpdateDataBuffer", "bDz:e"},
+    {"acllogCheckDebugLevel", "ii:-"},
+    {"acllogRecord", "iiS:-"},
+    {"acllogRegisterCallback", "fDuo:e"},
+    {"acllogUnregisterCallback", "U:e"},
+    {"acllogVaList", "iiSV:-"},
+    {"aclrtAllocatorCreateDesc", ":-"},
+    {"aclrtAllocatorDestroyDesc", "a:e"},
+    {"aclrtAllocatorGetByStream", "hoooooo:e"},
+    {"aclrtAllocatorRegister", "ha:e"},
+    {"aclrtAllocatorSetAllocAdviseFuncToDesc", "af:e"},
+    {"aclrtAllocatorSetAllocFuncToDesc", "af:e"},
+    {"aclrtAllocatorSetFreeFuncToDesc", "af:e"},
+    {"aclrtAllocatorSetGetAddrFromBlockFuncToDesc", "af:e"},
+    {"aclrtAllocatorSetObjToDesc", "aD:e"},
+    {"aclrtAllocatorUnregister", "h:e"},
+    {"aclrtCheckMemType", "luuou:e"},
+    {"aclrtCreateContext", "od:e"},
+    {"aclrtCreateEvent", "o:e"},
+    {"aclrtCreateEventExWithFlag", "ou:e"},
+    {"aclrtCreateEventWithFlag", "ou:e"},
+    {"aclrtCreateStream", "o:e"},
+    {"aclrtCreateStreamConfigHandle", ":-"},
+    {"aclrtCreateStreamV2", "og:e"},
+    {"aclrtCreateStreamWithConfig", "ouu:e"},
+    {"aclrtCtxGetCurrentDefaultStream", "o:e"},
+    {"aclrtCtxGetSysParamOpt", "io:e"},
+    {"aclrtCtxSetSysParamOpt", "iU:e"},
+    {"aclrtDestroyContext", "x:e"},
+    {"aclrtDestroyEvent", "e:e"},
+    {"aclrtDestroyStream", "h:e"},
+    {"aclrtDestroyStreamConfigHandle", "g:e"},
+    {"aclrtDestroyStreamForce", "h:e"},
+    {"aclrtDeviceGetBareTgid", "o:e"},
+    {"aclrtDeviceGetByPCIBusId", "so:e"},
+    {"aclrtDeviceGetPCIBusId", "doi:e"},
+    {"aclrtDeviceGetStreamPriorityRange", "oo:e"},
+    {"aclrtDeviceGetUuid", "do:e"},
+    {"aclrtEventElapsedTime", "oee:e"},
+    {"aclrtEventGetTimestamp", "eo:e"},
+    {"aclrtFree", "m:e"},
+    {"aclrtFreeHost", "m:e"},
+    {"aclrtFreeHostWithDevSync", "m:e"},
+    {"aclrtFreeWithDevSync", "m:e"},
+    {"aclrtGetCurrentContext", "o:e"},
+    {"aclrtGetDevice", "o:e"},
+    {"aclrtGetDeviceCapability", "dio:e"},
+    {"aclrtGetDeviceCount", "o:e"},
+    {"aclrtGetDeviceInfo", "dio:e"},
+    {"aclrtGetDeviceUtilizationRate", "do:e"},
+    {"aclrtGetEventAvailNum", "o:e"},
+    {"aclrtGetEventId", "eo:e"},
+    {"aclrtGetLastError", "i:-"},
+    {"aclrtGetLogicDevIdByPhyDevId", "do:e"},
+    {"aclrtGetLogicDevIdByUserDevId", "do:e"},
+    {"aclrtGetMemInfo", "ioo:e"},
+    {"aclrtGetMemUsageInfo", "dozo:e"},
+    {"aclrtGetPhyDevIdByLogicDevId", "do:e"},
+    {"aclrtGetPhyDevIdByUserDevId", "do:e"},
+    {"aclrtGetPrimaryCtxState", "doo:e"},
+    {"aclrtGetRunMode", "o:e"},
+    {"aclrtGetSocName", ":-"},
+    {"aclrtGetStreamAttribute", "hio:e"},
+    {"aclrtGetStreamAvailableNum", "o:e"},
+    {"aclrtGetStreamOverflowSwitch", "ho:e"},
+    {"aclrtGetSysParamOpt", "io:e"},
+    {"aclrtGetUserDevIdByLogicDevId", "do:e"},
+    {"aclrtGetUserDevIdByPhyDevId", "do:e"},
+    {"aclrtGetVersion", "ooo:e"},
+    {"aclrtLaunchCallback", "fDih:e"},
+    {"aclrtLaunchHostFunc", "hfD:e"},
+    {"aclrtMalloc", "ozi:e"},
+    {"aclrtMallocAlign32", "ozi:e"},
+    {"aclrtMallocCached", "ozi:e"},
+    {"aclrtMallocForTaskScheduler", "ozic:e"},
+    {"aclrtMallocHost", "oz:e"},
+    {"aclrtMallocHostWithCfg", "ozc:e"},
+    {"aclrtMallocWithCfg", "ozic:e"},
+    {"aclrtMemFlush", "mz:e"},
+    {"aclrtMemGetAddressRange", "moo:e"},
+    {"aclrtMemInvalidate", "mz:e"},
+    {"aclrtMemcpy", "mzmzi:e"},
+    {"aclrtMemcpy2d", "mzmzzzi:e"},
+    {"aclrtMemcpy2dAsync", "mzmzzzih:e"},
+    {"aclrtMemcpyAsync", "mzmzih:e"},
+    {"aclrtMemcpyAsyncWithCondition", "mzmzih:e"},
+    {"aclrtMemset", "mziz:e"},
+    {"aclrtMemsetAsync", "mzizh:e"},
+    {"aclrtMemsetD32", "mzuz:e"},
+    {"aclrtMemsetD32Async", "mzuzh:e"},
+    {"aclrtPeekAtLastError", "i:-"},
+    {"aclrtPointerGetAttributes", "mo:e"},
+    {"aclrtProcessReport", "i:e"},
+    {"aclrtQueryDeviceStatus", "do:e"},
+    {"aclrtQueryEvent", "eo:e"},
+    {"aclrtQueryEventStatus", "eo:e"},
+    {"aclrtQueryEventWaitStatus", "eo:e"},
+    {"aclrtRecordEvent", "eh:e"},
+    {"aclrtRecordEventWithFlag", "ehu:e"},
+    {"aclrtResetDevice", "d:e"},
+    {"aclrtResetDeviceForce", "d:e"},
+    {"aclrtResetEvent", "eh:e"},
+    {"aclrtSetCurrentContext", "x:e"},
+    {"aclrtSetDevice", "d:e"},
+    {"aclrtSetOpWaitTimeout", "u:e"},
+    {"aclrtSetStreamAttribute", "hiv:e"},
+    {"aclrtSetStreamConfigOpt", "givz:e"},
+    {"aclrtSetStreamOverflowSwitch", "hu:e"},
+    {"aclrtSetSysParamOpt", "iU:e"},
+    {"aclrtStreamGetFlags", "ho:e"},
+    {"aclrtStreamGetId", "ho:e"},
+    {"aclrtStreamGetPriority", "ho:e"},
+    {"aclrtStreamQuery", "ho:e"},
+    {"aclrtStreamWaitEvent", "he:e"},
+    {"aclrtStreamWaitEventWithFlag", "heuu:e"},
+    {"aclrtStreamWaitEventWithTimeout", "hei:e"},
+    {"aclrtSubscribeReport", "Uh:e"},
+    {"aclrtSynchronizeDevice", ":e"},
+    {"aclrtSynchronizeDeviceWithTimeout", "i:e"},
+    {"aclrtSynchronizeEvent", "e:e"},
+    {"aclrtSynchronizeEventWithTimeout", "ei:e"},
+    {"aclrtSynchronizeStream", "h:e"},
+    {"aclrtSynchronizeStreamWithTimeout", "hi:e"},
+    {"aclrtUnSubscribeReport", "Uh:e"},
+    {"aclsysGetCANNVersion", "io:e"},
+    {"aclsysGetVersionNum", "so:e"},
+    {"aclsysGetVersionStr", "so:e"},
+};
+
+static const char *const symbols[] = {
+#define SYMBOL_NAME(name) #name,
+    BLYI_ACL_SYMBOLS(SYMBOL_NAME)
+#undef SYMBOL_NAME
+};
+
+/* The world of one child: a good value and bad ones of each kind. */
+static struct {
+    aclrtContext context, other_context, dead_context;
+    aclrtStream stream, other_stream, dead_stream;
+    aclrtEvent event, dead_event;
+    aclDataBuffer *buffer, *dead_buffer;
+    aclrtAllocatorDesc desc, dead_desc;
+    aclrtStreamConfigHandle *config, *dead_config;
+    char *card, *dead_card, *other_card, *pinned, *dead_pinned, *area;
+    char *out[ARGS_MAX];
+    void *list[512];
+    aclrtMallocAttribute attribute;
+    aclrtMallocConfig malloc_config, malloc_config_bad;
+    uint64_t input[8];
+} world;
+
+struct values {
+    uint64_t list[VALUES_MAX]; /* the first is good */
+    size_t n;
+};
+
+/* Shown by the parent when the child dies. */
+static struct report {
+    char call[512];
+} * report;
+
+static uint64_t seed = 20240607;
+
+static uint64_t next_random(void)
+{
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return seed >> 33;
+}
+
+static int nothing(void)
+{
+    return 0;
+}
+
+/* Memory with nothing behind it, so that a copy that runs too far stops. */
+static char *guarded(size_t size)
+{
+    char *base = mmap(NULL, size + 2 * MIB, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(base != MAP_FAILED);
+    CHECK(mprotect(base + MIB, size, PROT_READ | PROT_WRITE) == 0);
+    return base + MIB;
+}
+
+static void build_world(void)
+{
+    OK(aclrtSetDevice(1));
+    OK(aclrtMalloc((void **)&world.other_card, 4096, HUGE_FIRST));
+    OK(aclrtSetDevice(0));
+    OK(aclrtGetCurrentContext(&world.context));
+    OK(aclrtCreateContext(&world.dead_context, 0));
+    OK(aclrtDestroyContext(world.dead_context));
+    OK(aclrtCreateContext(&world.other_context, 0));
+    OK(aclrtCreateStream(&world.other_stream));
+    OK(aclrtSetDevice(0));
+    OK(aclrtCreateStream(&world.dead_stream));
+    OK(aclrtDestroyStream(world.dead_stream));
+    OK(aclrtCreateStream(&world.stream));
+    OK(aclrtCreateEvent(&world.dead_event));
+    OK(aclrtDestroyEvent(world.dead_event));
+    OK(aclrtCreateEvent(&world.event));
+    OK(aclrtRecordEvent(world.event, world.stream));
+    OK(aclrtSynchronizeStream(world.stream));
+    OK(aclrtMalloc((void **)&world.card, 4096, HUGE_FIRST));
+    OK(aclrtMalloc((void **)&world.dead_card, 4 * MIB, HUGE_FIRST));
+    OK(aclrtFree(world.dead_card));
+    OK(aclrtMallocHost((void **)&world.pinned, 4096));
+    OK(aclrtMallocHost((void **)&world.dead_pinned, 4096));
+    OK(aclrtFreeHost(world.dead_pinned));
+    world.dead_buffer = aclCreateDataBuffer(NULL, 0);
+    OK(aclDestroyDataBuffer(world.dead_buffer));
+    world.buffer = aclCreateDataBuffer(&world, 1);
+    world.dead_desc = aclrtAllocatorCreateDesc();
+    OK(aclrtAllocatorDestroyDesc(world.dead_desc));
+    world.desc = aclrtAllocatorCreateDesc();
+    world.config = aclrtCreateStreamConfigHandle();
+    world.dead_config = aclrtCreateStreamConfigHandle();
+    OK(aclrtDestroyStreamConfigHandle(world.dead_config));
+    CHECK(world.buffer != NULL && world.desc != NULL && world.config != NULL);
+    world.list[0] = world.card;
+    world.list[1] = world.other_card;
+    world.attribute.attr = ACL_RT_MEM_ATTR_MODULE_ID;
+    world.malloc_config = (aclrtMallocConfig){&world.attribute, 1};
+    world.malloc_config_bad = (aclrtMallocConfig){NULL, 3};
+}
+
+/* What the last call destroyed is made again. */
+static void mend_world(void)
+{
+    int32_t id;
+    size_t size;
+    aclrtContext now = NULL;
+    if (aclrtGetCurrentContext(&now) != 0 || now != world.context) {
+        if (aclrtSetCurrentContext(world.context) != 0) {
+            build_world();
+            return;
+        }
+    }
+    if (aclrtStreamGetId(world.stream, &id) != 0 ||
+        aclrtMemGetAddressRange(world.card, NULL, &size) != 0 ||
+        aclrtMemGetAddressRange(world.pinned, NULL, &size) != 0 ||
+        aclrtMemGetAddressRange(world.other_card, NULL, &size) != 0 ||
+        aclrtSynchronizeEventWithTimeout(world.event, 100) != 0 ||
+        aclUpdateDataBuffer(world.buffer, NULL, 0) != 0 ||
+        aclrtAllocatorSetObjToDesc(world.desc, &world) != 0 ||
+        aclrtStreamGetId(world.other_stream, &id) != 0)
+        build_world();
+}
+
+#define P(pointer) ((uint64_t)(uintptr_t)(pointer))
+#define ADD(...)                                                                                   \
+    do {                                                                                           \
+        const uint64_t more_[] = {__VA_ARGS__};                                                    \
+        for (size_t i_ = 0; i_ < sizeof(more_) / sizeof(more_[0]); i_++)                           \
+            values->list[values->n++] = more_[i_];                                                 \
+    } while (0)
+#define ODD_HANDLES 0, 1, UINT64_MAX, P(&world), P(world.card), P(world.area)
+
+static void values_of(char kind, size_t index, struct values *values)
+{
+    static char long_text[5000];
+    memset(long_text, 'x', sizeof(long_text) - 1);
+    values->n = 0;
+    switch (kind) {
+    case 'o':
+        ADD(P(world.out[index]), 0);
+        break;
+    case 'v':
+        ADD(P(world.input), 0);
+        break;
+    case 'V':
+        ADD(P(world.input));
+        break;
+    case 'c':
+        ADD(P(&world.malloc_config), 0, P(&world.malloc_config_bad));
+        break;
+    case 'l':
+        ADD(P(world.list), 0);
+        break;
+    case 'm':
+        ADD(P(world.card), 0, 1, UINT64_MAX, P(world.card + 1), P(world.card + 4), P(world.pinned),
+            P(world.pinned + 32), P(world.area), P(world.area + 1), P(world.dead_card),
+            P(world.dead_pinned), P(world.other_card), P(world.stream), UINT64_MAX - 4095);
+        break;
+    case 'h':
+        ADD(P(world.stream), P(world.dead_stream), P(world.event), P(world.other_stream),
+            P(world.context), ODD_HANDLES);
+        break;
+    case 'e':
+        ADD(P(world.event), P(world.dead_event), P(world.stream), P(world.context), ODD_HANDLES);
+        break;
+    case 'x':
+        ADD(P(world.context), P(world.dead_context), P(world.stream), P(world.other_context),
+            ODD_HANDLES);
+        break;
+    case 'b':
+        ADD(P(world.buffer), P(world.dead_buffer), P(world.desc), ODD_HANDLES);
+        break;
+    case 'a':
+        ADD(P(world.desc), P(world.dead_desc), P(world.buffer), ODD_HANDLES);
+        break;
+    case 'g':
+        ADD(P(world.config), P(world.dead_config), P(world.stream), ODD_HANDLES);
+        break;
+    case 's':
+        ADD(P("runtime"), 0, P(""), P("/"), P("/nonexistent/x.json"), P(long_text), P("%n%s%n"),
+            P("0000:01:00.0"));
+        break;
+    case 'S':
+        ADD(P("text"), 0, P(""), P(long_text));
+        break;
+    case 'f':
+        ADD(P((uintptr_t)nothing), 0);
+        break;
+    case 'z':
+        ADD(4096, 0, 1, 3, 4095, 2 * MIB, 1 << 30, UINT64_C(1) << 40, UINT64_C(1) << 50,
+            (UINT64_C(1) << 50) + 1, (uint64_t)SSIZE_MAX, UINT64_MAX, UINT64_MAX - 31,
+            UINT64_MAX - 62);
+        break;
+    case 'i':
+        ADD(1, 0, 2, 3, 4, 5, 6, 7, 18, 100, INT_MAX, UINT64_MAX, (uint64_t)INT_MIN, 0x100);
+        break;
+    case 'd':
+        ADD(0, 1, 2, 63, 64, INT_MAX, UINT64_MAX, (uint64_t)INT_MIN);
+        break;
+    case 'u':
+    case 'U':
+        ADD(1, 0, 2, 8, 9, 16, 255, INT_MAX, UINT32_MAX, UINT64_MAX);
+        break;
+    case 'D':
+        ADD(P(&world), 0, 1, UINT64_MAX);
+        break;
+    default:
+        test_fail(__FILE__, __LINE__, "a kind of argument that is not known");
+    }
+}
+
+static uint64_t call_with(void *function, const uint64_t a[ARGS_MAX])
+{
+    typedef uint64_t (*any)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
+                            uint64_t, uint64_t);
+    any fn;
+    memcpy(&fn, &function, sizeof(fn));
+    return fn(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8]);
+}
+
+/* A failed call leaves no output behind. */
+static void check_outputs(const struct row *row, const uint64_t a[ARGS_MAX], aclError code)
+{
+    for (size_t i = 0; row->arguments[i] != ':'; i++) {
+        if (row->arguments[i] != 'o' || a[i] == 0)
+            continue;
+        for (size_t b = 0; b < OUT_SIZE; b++) {
+            if ((unsigned char)world.out[i][b] != FILL) {
+                fprintf(stderr, "%s failed with %d and wrote to argument %zu\n", report->call, code,
+                        i);
+                _exit(1);
+            }
+        }
+    }
+}
+
+static void try_call(const struct row *row, void *function, const uint64_t a[ARGS_MAX])
+{
+    size_t used = (size_t)snprintf(report->call, sizeof(report->call), "%s(", row->name);
+    for (size_t i = 0; row->arguments[i] != ':'; i++) {
+        if (row->arguments[i] == 'o' && a[i] != 0)
+            memset(world.out[i], FILL, OUT_SIZE);
+        used += (size_t)snprintf(report->call + used, sizeof(report->call) - used, " %#llx",
+                                 (unsigned long long)a[i]);
+    }
+    aclError code = (aclError)call_with(function, a);
+    if (row->arguments[strlen(row->arguments) - 1] == 'e' && code != 0 && code != 100002)
+        check_outputs(row, a, code);
+    report->call[0] = '\0';
+}
+
+/* Good values, but for those that `pick` changes. */
+static void good_arguments(const struct row *row, struct values values[ARGS_MAX],
+                           uint64_t a[ARGS_MAX])
+{
+    memset(a, 0, ARGS_MAX * sizeof(a[0]));
+    for (size_t i = 0; row->arguments[i] != ':'; i++) {
+        values_of(row->arguments[i], i, &values[i]);
+        a[i] = values[i].list[0];
+    }
+}
+
+static void torture(const struct row *row)
+{
+    struct values values[ARGS_MAX];
+    uint64_t a[ARGS_MAX];
+    void *function = dlsym(RTLD_DEFAULT, row->name);
+    CHECK(function != NULL);
+    size_t n_args = strcspn(row->arguments, ":");
+    good_arguments(row, values, a);
+    try_call(row, function, a);
+    for (size_t i = 0; i < n_args; i++) {
+        for (size_t v = 0; v < values[i].n; v++) {
+            mend_world();
+            good_arguments(row, values, a);
+            a[i] = values[i].list[v];
+            try_call(row, function, a);
+            try_call(row, function, a); /* what was freed is freed again */
+        }
+    }
+    for (int round = 0; round < RANDOM; round++) {
+        mend_world();
+        good_arguments(row, values, a);
+        for (size_t i = 0; i < n_args; i++)
+            a[i] = values[i].list[next_random() % values[i].n];
+        try_call(row, function, a);
+    }
+}
+
+static void torture_in_child(const struct row *row)
+{
+    alarm(TEST_SECONDS);
+    setenv("BELAY_HBM", "256MiB", 1);
+    setenv("BELAY_CARDS", "2", 1);
+    setenv("BELAY_PIN_LIMIT", "16MiB", 1);
+    setenv("ASCEND_GLOBAL_LOG_LEVEL", "4", 1);
+    setenv("BELAY_LOG", "error", 1);
+    world.area = guarded(AREA);
+    for (size_t i = 0; i < ARGS_MAX; i++)
+        world.out[i] = guarded(OUT_SIZE);
+    build_world();
+    torture(row);
+    snprintf(report->call, sizeof(report->call), "%s, and then a working runtime", row->name);
+    void *p = NULL;
+    (void)aclrtResetDeviceForce(0);
+    OK(aclrtSetDevice(0));
+    OK(aclrtMalloc(&p, 4096, HUGE_FIRST));
+    OK(aclrtMemset(p, 4096, 0, 4096));
+    OK(aclrtFree(p));
+    report->call[0] = '\0';
+}
+
+static const struct row *find_row(const char *name)
+{
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        if (strcmp(rows[i].name, name) == 0)
+            return &rows[i];
+    }
+    return NULL;
+}
+
+static bool survives(const struct row *row)
+{
+    report->call[0] = '\0';
+    fflush(NULL);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        default_signals();
+        FILE *quiet = freopen("/dev/null", "w", stdout);
+        (void)quiet;
+        torture_in_child(row);
+        _exit(0);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        return true;
+    print_error("%s: %s %d in %s\n", row->name,
+                !WIFSIGNALED(status)          ? "exit"
+                : WTERMSIG(status) == SIGALRM ? "no end within the time limit, signal"
+                                              : "signal",
+                WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status),
+                report->call[0] != '\0' ? report->call : "(no call)");
+    return false;
+}
+
+static void every_function_bears_every_value(void **state)
+{
+    (void)state;
+    size_t n_failed = 0;
+    for (size_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); i++) {
+        const struct row *row = find_row(symbols[i]);
+        if (row == NULL)
+            print_error("%s has no row in this test\n", symbols[i]);
+        if (row == NULL || !survives(row))
+            n_failed++;
+    }
+    assert_int_equal(n_failed, 0);
+}
+
+/* With a name: only that function. */
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_function_bears_every_value)};
+    report = mmap(NULL, sizeof(*report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (report == MAP_FAILED)
+        return 1;
+    if (argc > 1) {
+        const struct row *row = find_row(argv[1]);
+        return row != NULL && survives(row) ? 0 : 1;
+    }
+    return cmocka_run_group_tests_name("hostile", tests, NULL, NULL);
+}
