@@ -338,12 +338,15 @@ static const char *target_text(const struct bench_row *row, const struct figures
     return buf;
 }
 
+static char section[512]; /* that the rows belong to */
+
 static void print_row_json(const struct bench *bench, const struct bench_row *row,
                            const struct figures *f)
 {
     static const char *const kinds[] = {"none", "ratio_at_most", "ratio_at_least", "over_at_most",
                                         "ours_at_most"};
     printf("{\"bench\": \"%s\"", bench->name);
+    print_field("section", section);
     print_field("what", row->what);
     print_field("unit", row->unit);
     printf(", \"samples\": %d, \"ours\": %.6g, \"ours_best\": %.6g", row->ours->n, f->ours,
@@ -386,19 +389,13 @@ void bench_row(const struct bench *bench, const struct bench_row *row)
 
 void bench_section(const struct bench *bench, const char *fmt, ...)
 {
-    char text[512];
     va_list args;
     va_start(args, fmt);
-    vsnprintf(text, sizeof(text), fmt, args);
+    vsnprintf(section, sizeof(section), fmt, args);
     va_end(args);
-    if (bench->json) {
-        printf("{\"bench\": \"%s\"", bench->name);
-        print_field("section", text);
-        puts("}");
-        return;
-    }
-    printf("\n%s\n  %-34s %-5s %9s %9s %9s %9s %6s %6s  %s\n", text, "", "unit", "ours", "best",
-           "bound", "best", "ratio", "best", "target");
+    if (!bench->json)
+        printf("\n%s\n  %-34s %-5s %9s %9s %9s %9s %6s %6s  %s\n", section, "", "unit", "ours",
+               "best", "bound", "best", "ratio", "best", "target");
 }
 
 void bench_note(const struct bench *bench, const char *fmt, ...)

@@ -38,18 +38,31 @@ void twin_unmap(struct twin *twin, size_t size)
         bench_cannot("no reservation of %zu bytes", size);
 }
 
-void twin_open(struct twin *twin, size_t size)
+void twin_open_empty(struct twin *twin, size_t size)
 {
     twin->size = size;
+    twin->huge = 0;
     twin->fd = memfd_create("twin", MFD_CLOEXEC);
     if (twin->fd < 0 || ftruncate(twin->fd, (off_t)size) != 0)
         bench_cannot("no memfd of %zu bytes", size);
     twin->base = reserve(RESERVED > 2 * size ? RESERVED : 2 * size);
     twin_map(twin, size);
-    for (size_t offset = 0; offset < size; offset += TWIN_FRAME) {
-        twin->base[offset] = 1;
-        (void)madvise(twin->base + offset, TWIN_FRAME, MADV_COLLAPSE); /* else small pages */
-    }
+}
+
+void twin_commit(struct twin *twin, size_t offset)
+{
+    if (pwrite(twin->fd, "", 1, (off_t)offset) != 1)
+        bench_cannot("no memory for a frame");
+    if (madvise(twin->base + offset, TWIN_FRAME, MADV_COLLAPSE) != 0)
+        memset(twin->base + offset, 0, TWIN_FRAME); /* small pages then */
+    twin->base[offset] = 1;
+}
+
+void twin_open(struct twin *twin, size_t size)
+{
+    twin_open_empty(twin, size);
+    for (size_t offset = 0; offset < size; offset += TWIN_FRAME)
+        twin_commit(twin, offset);
     memset(twin->base, 1, size);
     twin->huge = bench_huge_bytes(twin->base, size);
 }

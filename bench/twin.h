@@ -20,6 +20,9 @@ struct twin {
 
 /* All of it is resident and mapped at `base`. Stops the program when the host refuses. */
 void twin_open(struct twin *twin, size_t size);
+/* The same in two steps: mapped but empty; then one frame at an offset gets its memory. */
+void twin_open_empty(struct twin *twin, size_t size);
+void twin_commit(struct twin *twin, size_t offset);
 void twin_close(struct twin *twin);
 
 /* The two halves of what an allocation must do at least. */
