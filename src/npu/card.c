@@ -16,7 +16,10 @@
 #include "base/probe.h"
 #include "base/size.h"
 #include <inttypes.h>
+#include <sched.h>
 #include <stdatomic.h>
+
+#define YIELDS 1000 /* some hundred microseconds at most */
 
 /* Written under open_lock. Release/acquire: who gets a card sees it whole. */
 static _Atomic(struct blyi_card *) cards[BLYI_CARD_MAX];
@@ -156,6 +159,27 @@ void blyi_card_close(struct blyi_card *card)
     blyi_lock_drop(&open_lock);
 }
 
+void blyi_card_lock(struct blyi_card *card)
+{
+    /* relaxed, here and below: a hint about who waits; the lock orders everything else */
+    __atomic_fetch_add(&card->n_waiting, 1, __ATOMIC_RELAXED);
+    blyi_lock_take(&card->lock);
+    __atomic_fetch_sub(&card->n_waiting, 1, __ATOMIC_RELAXED);
+}
+
+void blyi_card_unlock(struct blyi_card *card)
+{
+    blyi_lock_drop(&card->lock);
+}
+
+void blyi_card_yield(struct blyi_card *card)
+{
+    blyi_card_unlock(card);
+    for (int i = 0; i < YIELDS && __atomic_load_n(&card->n_waiting, __ATOMIC_RELAXED) > 0; i++)
+        sched_yield();
+    blyi_card_lock(card);
+}
+
 static bly_status take_overhead_locked(struct blyi_card *card)
 {
     uint64_t bytes = blyi_align_up(card->model.overhead, BLYI_FRAME_SIZE);
@@ -177,18 +201,18 @@ static bly_status take_overhead_locked(struct blyi_card *card)
 bly_status blyi_card_bind(struct blyi_card *card)
 {
     bly_status status = BLY_OK;
-    blyi_lock_take(&card->lock);
+    blyi_card_lock(card);
     if (card->n_bound == 0)
         status = take_overhead_locked(card);
     if (status == BLY_OK)
         card->n_bound++;
-    blyi_lock_drop(&card->lock);
+    blyi_card_unlock(card);
     return status;
 }
 
 void blyi_card_unbind(struct blyi_card *card)
 {
-    blyi_lock_take(&card->lock);
+    blyi_card_lock(card);
     bly_check(card->n_bound > 0);
     if (--card->n_bound == 0) {
         if (card->overhead_frames > 0)
@@ -198,7 +222,7 @@ void blyi_card_unbind(struct blyi_card *card)
         __atomic_store_n(&card->overhead, 0, __ATOMIC_RELAXED);
         card->overhead_frames = 0;
     }
-    blyi_lock_drop(&card->lock);
+    blyi_card_unlock(card);
 }
 
 /* relaxed: the counters order nothing; the objects counted have their own locks */

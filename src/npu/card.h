@@ -44,8 +44,9 @@ struct blyi_card {
         uint64_t live, peak;
     } modules[BLYI_MODULE_COUNT];
 
-    /* Atomic counters against the model's limits. */
+    /* Atomic counters: against the model's limits, and of threads at `lock`. */
     uint32_t n_streams, n_events;
+    uint32_t n_waiting;
 };
 
 /* Number of cards (option CARDS). */
@@ -57,6 +58,12 @@ bly_status blyi_card_open(int id, struct blyi_card **out);
 struct blyi_card *blyi_card_get(int id);
 /* Frees all blocks and closes the card; for tests and the end of the process. [excl] */
 void blyi_card_close(struct blyi_card *card);
+
+/* Take and drop `lock`. Long work calls blyi_card_yield() now and then: those who wait go first,
+ * where a mutex alone would let the same thread win again and again. */
+void blyi_card_lock(struct blyi_card *card);
+void blyi_card_unlock(struct blyi_card *card);
+void blyi_card_yield(struct blyi_card *card);
 
 /* A context of this process appears on / leaves the card: the first takes the runtime's
  * overhead, the last gives it back. E_NO_MEMORY, E_CAP. */

@@ -32,11 +32,11 @@ bool blyi_mem_find(const void *address, struct blyi_mem_block *out)
     struct blyi_card *card = blyi_card_get(id);
     if (!card)
         return false;
-    blyi_lock_take(&card->lock);
+    blyi_card_lock(card);
     const struct blyi_block *block = blyi_block_find_locked(card, (uintptr_t)address);
     if (block)
         describe(card, block, out);
-    blyi_lock_drop(&card->lock);
+    blyi_card_unlock(card);
     return block != NULL;
 }
 
@@ -44,18 +44,18 @@ void blyi_mem_walk(struct blyi_card *card,
                    void (*fn)(void *arg, const struct blyi_mem_block *block), void *arg)
 {
     struct blyi_mem_block block;
-    blyi_lock_take(&card->lock);
+    blyi_card_lock(card);
     for (struct blyi_tree_node *node = blyi_tree_first(&card->blocks); node;
          node = blyi_tree_next(node)) {
         describe(card, blyi_block_of(node), &block);
         fn(arg, &block);
     }
-    blyi_lock_drop(&card->lock);
+    blyi_card_unlock(card);
 }
 
 void blyi_mem_figures(struct blyi_card *card, struct blyi_mem_figures *out)
 {
-    blyi_lock_take(&card->lock);
+    blyi_card_lock(card);
     uint64_t whole = blyi_frames_free(card->frames) * BLYI_FRAME_SIZE;
     uint64_t unused = blyi_partials_unused(card->partials);
     *out = (struct blyi_mem_figures){.total = card->total,
@@ -69,7 +69,7 @@ void blyi_mem_figures(struct blyi_card *card, struct blyi_mem_figures *out)
                                      .peak = card->peak,
                                      .overhead = card->overhead,
                                      .blocks = card->blocks.count};
-    blyi_lock_drop(&card->lock);
+    blyi_card_unlock(card);
 }
 
 /* As the driver's modules are called; others are shown by number. */
@@ -98,7 +98,7 @@ size_t blyi_mem_usage(struct blyi_card *card, struct blyi_mem_usage *rows, size_
 {
     struct blyi_mem_usage all[BLYI_MODULE_COUNT];
     size_t n = 0;
-    blyi_lock_take(&card->lock);
+    blyi_card_lock(card);
     for (unsigned i = 0; i < BLYI_MODULE_COUNT; i++) {
         if (card->modules[i].peak == 0)
             continue;
@@ -107,7 +107,7 @@ size_t blyi_mem_usage(struct blyi_card *card, struct blyi_mem_usage *rows, size_
         all[n].peak = card->modules[i].peak;
         n++;
     }
-    blyi_lock_drop(&card->lock);
+    blyi_card_unlock(card);
     qsort(all, n, sizeof all[0], by_falling_live);
     memcpy(rows, all, (n < max ? n : max) * sizeof all[0]);
     return n;
@@ -161,10 +161,10 @@ static bool audit_locked(struct blyi_card *card)
 
 bool blyi_mem_audit(struct blyi_card *card)
 {
-    blyi_lock_take(&card->lock);
+    blyi_card_lock(card);
     bool sound = blyi_frames_audit(card->frames) && blyi_window_audit(card->window) &&
                  blyi_partials_audit(card->partials) && blyi_tree_audit(&card->blocks) &&
                  audit_locked(card);
-    blyi_lock_drop(&card->lock);
+    blyi_card_unlock(card);
     return sound;
 }

@@ -237,12 +237,12 @@ bly_status blyi_mem_alloc(struct blyi_card *card, const struct blyi_mem_request 
         goto fail;
     }
     for (bool again = false;; again = true) {
-        blyi_lock_take(&card->lock);
+        blyi_card_lock(card);
         status = try_kinds_locked(card, request, block, &at, &try);
         bool is_short = status != BLY_OK && (try.short_of_frames || try.capped);
         if (is_short && again)
             status = word_locked(card, &try, status);
-        blyi_lock_drop(&card->lock);
+        blyi_card_unlock(card);
         if (!is_short || again)
             break;
         (void)blyi_reclaim_run(card->id, try.backed); /* without effect, the second try words it */
@@ -325,18 +325,18 @@ bly_status blyi_mem_free(void *address, uint32_t site)
     if (!card)
         return blyi_fail(BLY_E_INVALID, "cannot free 0x%" PRIxPTR ": it is %s, not card memory", at,
                          window ? "pinned host memory" : "an address of the host");
-    blyi_lock_take(&card->lock);
+    blyi_card_lock(card);
     struct blyi_block *block = blyi_block_of(blyi_tree_find(&card->blocks, at, 0));
     if (!block) {
         bly_status status = refuse_free_locked(card, at);
-        blyi_lock_drop(&card->lock);
+        blyi_card_unlock(card);
         return status;
     }
     take_down_locked(card, block, site);
     BLYI_PROBE(FREE, .card = card->id, .address = at, .size = block->asked, .asked = block->asked,
                .rounded = block->rounded, .backed = block->backed, .page_kind = block->page_kind,
                .site = site);
-    blyi_lock_drop(&card->lock);
+    blyi_card_unlock(card);
     blyi_host_free(block);
     return BLY_OK;
 }
@@ -344,7 +344,7 @@ bly_status blyi_mem_free(void *address, uint32_t site)
 void blyi_mem_free_all(struct blyi_card *card)
 {
     struct blyi_tree_node *node;
-    blyi_lock_take(&card->lock);
+    blyi_card_lock(card);
     while ((node = blyi_tree_first(&card->blocks)) != NULL) {
         struct blyi_block *block = blyi_block_of(node);
         uintptr_t at = blyi_block_start(block);
@@ -354,5 +354,5 @@ void blyi_mem_free_all(struct blyi_card *card)
                    .page_kind = block->page_kind);
         blyi_host_free(block);
     }
-    blyi_lock_drop(&card->lock);
+    blyi_card_unlock(card);
 }

@@ -14,8 +14,8 @@
 #include "base/size.h"
 #include <inttypes.h>
 
-/* Frames committed in one go, some 5 to 50 ms; then the card's lock is free for a moment. */
-#define COMMIT_STEP 16
+/* Frames committed in one go, 1 ms or more; then others may have the card's lock. */
+#define COMMIT_STEP 4
 
 struct range {
     uintptr_t start, end;
@@ -143,17 +143,16 @@ static bly_status commit_step_locked(struct blyi_card *card, struct range *range
 static bly_status use_slowly(struct blyi_card *card, struct range *range)
 {
     uintptr_t at = blyi_align_down(range->rest, BLYI_GRANULE);
-    blyi_lock_take(&card->lock);
+    blyi_card_lock(card);
     uintptr_t bad = find_bad_locked(card, range);
     bly_status status = bad < range->end ? fail_locked(card, range, bad) : BLY_OK;
     while (status == BLY_OK) {
         status = commit_step_locked(card, range, &at);
         if (at >= range->end)
             break;
-        blyi_lock_drop(&card->lock);
-        blyi_lock_take(&card->lock);
+        blyi_card_yield(card);
     }
-    blyi_lock_drop(&card->lock);
+    blyi_card_unlock(card);
     return status;
 }
 
