@@ -11,8 +11,10 @@
 #include "base/compiler.h"
 #include "base/host.h"
 #include "base/lock.h"
+#include "base/symtab.h"
 
 #include <dlfcn.h>
+#include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -142,24 +144,66 @@ uint32_t blyi_site_count(void)
     return atomic_load_explicit(&n_sites, memory_order_acquire);
 }
 
-const char *blyi_site_text(uint32_t site, char buf[BLYI_SITE_TEXT])
+/* Writes the text of a place; slow the first time a module is looked into. */
+static void describe(const char *pc, char buf[BLYI_SITE_TEXT])
 {
-    const char *pc = blyi_site_pc(site);
     Dl_info info;
-    if (pc == NULL) {
-        snprintf(buf, BLYI_SITE_TEXT, "an unknown place");
-        return buf;
-    }
     /* One byte back: a return address behind a last call may belong to the next function. */
     if (dladdr(pc - 1, &info) == 0 || info.dli_fname == NULL) {
         snprintf(buf, BLYI_SITE_TEXT, "%p", (const void *)pc);
-        return buf;
+        return;
     }
     const char *slash = strrchr(info.dli_fname, '/'), *module = slash ? slash + 1 : info.dli_fname;
-    if (info.dli_sname && info.dli_saddr)
+    char name[BLYI_SYMTAB_NAME];
+    uint64_t offset;
+    if (blyi_symtab_find(pc - 1, name, &offset))
+        snprintf(buf, BLYI_SITE_TEXT, "%s+0x%" PRIx64 " (%.64s)", name, offset + 1, module);
+    else if (info.dli_sname && info.dli_saddr)
         snprintf(buf, BLYI_SITE_TEXT, "%.160s+0x%tx (%.64s)", info.dli_sname,
                  pc - (const char *)info.dli_saddr, module);
     else
         snprintf(buf, BLYI_SITE_TEXT, "0x%tx (%.64s)", pc - (const char *)info.dli_fbase, module);
+}
+
+/* Errors come in bursts from few places, so texts are kept; the oldest makes room. */
+enum { KEPT = 32 };
+static struct {
+    uint32_t site;
+    char text[BLYI_SITE_TEXT];
+} kept[KEPT];
+static unsigned next_kept;
+static struct blyi_lock kept_lock = BLYI_LOCK_INIT(BLYI_RANK_SITE);
+
+static bool recall(uint32_t site, char buf[BLYI_SITE_TEXT])
+{
+    bool found = false;
+    blyi_lock_take(&kept_lock);
+    for (unsigned i = 0; i < KEPT && !found; i++) {
+        found = kept[i].site == site;
+        if (found)
+            memcpy(buf, kept[i].text, BLYI_SITE_TEXT);
+    }
+    blyi_lock_drop(&kept_lock);
+    return found;
+}
+
+static void keep(uint32_t site, const char *text)
+{
+    blyi_lock_take(&kept_lock);
+    kept[next_kept].site = site;
+    snprintf(kept[next_kept].text, BLYI_SITE_TEXT, "%s", text);
+    next_kept = (next_kept + 1) % KEPT;
+    blyi_lock_drop(&kept_lock);
+}
+
+const char *blyi_site_text(uint32_t site, char buf[BLYI_SITE_TEXT])
+{
+    const char *pc = blyi_site_pc(site);
+    if (pc == NULL) {
+        snprintf(buf, BLYI_SITE_TEXT, "an unknown place");
+    } else if (!recall(site, buf)) {
+        describe(pc, buf);
+        keep(site, buf);
+    }
     return buf;
 }

@@ -20,8 +20,8 @@ uint32_t blyi_site_count(void);          /* ids are 1 .. count */
 #define BLYI_SITE_HERE() blyi_site_intern(__builtin_return_address(0))
 
 #define BLYI_SITE_TEXT 256
-/* "function+0x1c (module)", from the dynamic symbols alone; never fails, never blocks long.
- * For sentences. */
+/* "function+0x1c (module)", from the module's symbol table; without lines, never fails, never
+ * blocks long. For sentences. */
 const char *blyi_site_text(uint32_t site, char buf[BLYI_SITE_TEXT]);
 
 #endif

@@ -79,7 +79,10 @@ static void texts(void **state)
     assert_string_equal(blyi_site_text(0, buf), "an unknown place");
     uint32_t site = here();
     assert_true(site > 0);
-    assert_non_null(strstr(blyi_site_text(site, buf), "site"));   /* the name of this program */
+    assert_ptr_equal(strstr(blyi_site_text(site, buf), "texts+0x"), buf); /* a static function */
+    assert_non_null(strstr(buf, "site)")); /* the name of this program */
+    char again[BLYI_SITE_TEXT];
+    assert_string_equal(blyi_site_text(site, again), buf);
     site = blyi_site_intern((const char *)(uintptr_t)strlen + 1); /* in libc, a dynamic symbol */
     assert_non_null(strchr(blyi_site_text(site, buf), '('));
     assert_int_equal(blyi_site_text(blyi_site_intern((const void *)16), buf)[0], '0');
