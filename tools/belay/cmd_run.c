@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cmd_run.c - starts a program with our libascendcl.so in front of any other. Options travel as
+ * BELAY_* variables, so children of the program are watched as well. The program takes this
+ * process's place: exit status and signals are its own.
+ */
+#include "command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "base/option.h"
+#include "install.h"
+#include "observe/report_file.h"
+#include "program.h"
+
+#define EXIT_NOT_FOUND  127
+#define EXIT_CANNOT_RUN 126
+
+static int unknown_option(const char *name)
+{
+    const char *flags[BLYI_OPTION_COUNT];
+    for (int i = 0; i < BLYI_OPTION_COUNT; i++)
+        flags[i] = blyi_option_info((enum blyi_option)i)->flag;
+    const char *meant = suggest(name, flags, BLYI_OPTION_COUNT);
+    if (meant != NULL)
+        return usage_error("run", "run: no option \"--%s\"; did you mean \"--%s\"?", name, meant);
+    return usage_error("run", "run: no option \"--%s\"; belay options lists them", name);
+}
+
+static int set_option(const char *name, const char *value)
+{
+    int option = blyi_option_find(name);
+    if (option < 0)
+        return unknown_option(name);
+    if (option == BLYI_OPT_REPORT && strcmp(value, "none") == 0)
+        value = "";
+    if (blyi_option_set((enum blyi_option)option, value) != BLY_OK)
+        return usage_error("run", "run: %s", bly_last_error());
+    setenv(blyi_option_info((enum blyi_option)option)->variable, value, 1);
+    return 0;
+}
+
+/* Sets what stands before the program; *at is then its place in argv. */
+static int take_options(int argc, char **argv, int *at)
+{
+    int i = 1;
+    for (; i < argc && strncmp(argv[i], "--", 2) == 0 && argv[i][2] != '\0'; i++) {
+        char name[64];
+        const char *equals = strchr(argv[i], '=');
+        size_t length = equals ? (size_t)(equals - argv[i] - 2) : strlen(argv[i] + 2);
+        snprintf(name, sizeof(name), "%.*s", (int)length, argv[i] + 2);
+        if (blyi_option_find(name) < 0)
+            return unknown_option(name);
+        if (equals == NULL && i + 1 == argc)
+            return usage_error("run", "run: --%s needs a value", name);
+        int status = set_option(name, equals ? equals + 1 : argv[++i]);
+        if (status != 0)
+            return status;
+    }
+    if (i < argc && strcmp(argv[i], "--") == 0)
+        i++;
+    else if (i < argc && argv[i][0] == '-')
+        return usage_error("run", "run: unknown argument \"%s\"", argv[i]);
+    *at = i;
+    return 0;
+}
+
+/* A report file is begun here and not by the first process that watches, so that programs that
+ * run one after the other share it. A run within a run adds to what the outer one began. */
+static int begin_report(void)
+{
+    struct blyi_report_file file;
+    if (getenv("BELAY_REPORT") == NULL)
+        setenv("BELAY_REPORT", "-", 1);
+    const char *where = getenv("BELAY_REPORT");
+    const char *begun = getenv("BELAY_REPORT_APPEND");
+    if (where[0] == '\0')
+        return 0;
+    if (blyi_report_file_parse(where, &file) != BLY_OK)
+        return usage_error("run", "run: %s", bly_last_error());
+    if (file.to_stderr)
+        return 0;
+    setenv("BELAY_REPORT", file.path, 1); /* children may have other folders */
+    if (!file.shared || (begun != NULL && strcmp(begun, "on") == 0))
+        return 0;
+    int fd = open(file.path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0) {
+        say("run: cannot write the report %s: %s", file.path, strerror(errno));
+        return EXIT_USAGE;
+    }
+    close(fd);
+    setenv("BELAY_REPORT_APPEND", "on", 1);
+    return 0;
+}
+
+static bool prepend(const char *variable, const char *value)
+{
+    const char *old = getenv(variable);
+    char *joined = NULL;
+    if (old == NULL || old[0] == '\0')
+        return setenv(variable, value, 1) == 0;
+    bool done = asprintf(&joined, "%s:%s", value, old) >= 0 && setenv(variable, joined, 1) == 0;
+    free(joined);
+    return done;
+}
+
+/* The loader searches DT_RPATH before LD_LIBRARY_PATH, so a program that has one gets our library
+ * as a preload; it then bears the name that the program asks for. Others do not, because
+ * AddressSanitizer must be the first library, and here it is put before ours. */
+static int preload(const struct program *program, const char *library)
+{
+    char list[PATH_MAX + 80];
+    snprintf(list, sizeof(list), "%s%s%s", program->sanitizer, program->sanitizer[0] ? ":" : "",
+             library);
+    if (strpbrk(library, ": ") != NULL) {
+        say("run: %s has a DT_RPATH, and LD_PRELOAD cannot take a path with a blank or colon: %s",
+            program->binary, library);
+        return EXIT_CANNOT_RUN;
+    }
+    return prepend("LD_PRELOAD", list) ? 0 : EXIT_CANNOT_RUN;
+}
+
+static int set_library_path(const struct program *program)
+{
+    char folder[PATH_MAX], library[PATH_MAX];
+    if (!install_library_folder(folder) || !install_library(library)) {
+        say("run: libascendcl.so is not where it belongs beside this command: %s", folder);
+        return EXIT_CANNOT_RUN;
+    }
+    if (program->is_static) {
+        say("run: %s is linked statically, so no library can be put under it; link it against "
+            "%s",
+            program->binary, library);
+        return EXIT_CANNOT_RUN;
+    }
+    if (program->is_privileged) {
+        say("run: %s changes its user or group, so the loader ignores LD_LIBRARY_PATH; run a "
+            "copy without that permission",
+            program->binary);
+        return EXIT_CANNOT_RUN;
+    }
+    if (!prepend("LD_LIBRARY_PATH", folder))
+        return EXIT_CANNOT_RUN;
+    return program->has_rpath ? preload(program, library) : 0;
+}
+
+static int run(int argc, char **argv)
+{
+    struct program program;
+    int at = 0;
+    int status = take_options(argc, argv, &at);
+    if (status != 0)
+        return status;
+    if (at == argc)
+        return usage_error("run", "run: no program given");
+    status = program_look(argv[at], &program);
+    if (status == 0)
+        status = set_library_path(&program);
+    if (status == 0)
+        status = begin_report();
+    if (status != 0)
+        return status;
+    execvp(argv[at], argv + at);
+    status = errno == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
+    say("run: %s: %s", argv[at], strerror(errno));
+    return status;
+}
+
+const struct command command_run = {
+    .name = "run",
+    .usage = "[OPTIONS] [--] PROGRAM [ARGUMENTS]",
+    .summary = "Run an AscendCL program on the software NPU and report its memory at exit.",
+    .help = "PROGRAM is linked against libascendcl.so, or opens it by name; it needs no\n"
+            "recompiling. Its exit status is passed on; 127: not found, 126: cannot be run,\n"
+            "2: wrong options.\n"
+            "\n"
+            "OPTIONS are those of belay options, as --name VALUE or --name=VALUE. The most used:\n"
+            "\n"
+            "  --report WHERE   - text on stderr (default), FILE.txt, FILE.json, or none;\n"
+            "                   %p in a name is the process id\n"
+            "  --hbm SIZE       memory of each card as the program sees it\n"
+            "  --cards N        number of cards\n"
+            "  --model NAME     910, 910B, 310P, or the path of a model file\n"
+            "  --cap SIZE       hard cap of device memory for the program and its children\n"
+            "\n"
+            "example: belay run --hbm 1GiB --report memory.json -- ./service --batch 8\n",
+    .run = run,
+};

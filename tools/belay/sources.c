@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sources.h"
+
+#include <dwarf.h>
+#include <elfutils/libdwfl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct sources {
+    Dwfl *session;
+    Dwfl_Module *module;
+};
+
+static bool same_build_id(Dwfl_Module *module, const char *wanted)
+{
+    const unsigned char *bits;
+    GElf_Addr address;
+    int n = dwfl_module_build_id(module, &bits, &address);
+    if (wanted[0] == '\0' || n <= 0)
+        return true;
+    if (strlen(wanted) != 2 * (size_t)n)
+        return false;
+    for (int i = 0; i < n; i++) {
+        char hex[3];
+        snprintf(hex, sizeof(hex), "%02x", bits[i]);
+        if (strncmp(hex, wanted + 2 * (size_t)i, 2) != 0)
+            return false;
+    }
+    return true;
+}
+
+struct sources *sources_open(const char *path, const char *build_id)
+{
+    static const Dwfl_Callbacks callbacks = {
+        .find_elf = dwfl_build_id_find_elf,
+        .find_debuginfo = dwfl_standard_find_debuginfo,
+        .section_address = dwfl_offline_section_address,
+    };
+    struct sources *sources = calloc(1, sizeof(*sources));
+    if (sources == NULL)
+        return NULL;
+    sources->session = dwfl_begin(&callbacks);
+    if (sources->session != NULL) {
+        dwfl_report_begin(sources->session);
+        /* Base 0 and the file's own addresses on top: module addresses are file addresses. */
+        sources->module = dwfl_report_elf(sources->session, path, path, -1, 0, true);
+        dwfl_report_end(sources->session, NULL, NULL);
+    }
+    if (sources->module != NULL && same_build_id(sources->module, build_id))
+        return sources;
+    sources_close(sources);
+    return NULL;
+}
+
+void sources_close(struct sources *sources)
+{
+    if (sources == NULL)
+        return;
+    if (sources->session != NULL)
+        dwfl_end(sources->session);
+    free(sources);
+}
+
+static void copy_text(char *to, size_t size, const char *from)
+{
+    size_t length = strnlen(from, size - 1);
+    memcpy(to, from, length);
+    to[length] = '\0';
+    for (; *to != '\0'; to++)
+        if (*to == '\t' || *to == '\n')
+            *to = '?';
+}
+
+/* The innermost scope that is a function, inlined or not. */
+static bool function_of_die(Dwfl_Module *module, uint64_t offset, struct source *out)
+{
+    Dwarf_Addr bias;
+    Dwarf_Die *unit = dwfl_module_addrdie(module, offset, &bias);
+    Dwarf_Die *scopes = NULL;
+    int n = unit ? dwarf_getscopes(unit, offset - bias, &scopes) : 0;
+    bool found = false;
+    for (int i = 0; i < n && !found; i++) {
+        int tag = dwarf_tag(&scopes[i]);
+        const char *name = dwarf_diename(&scopes[i]);
+        if ((tag == DW_TAG_inlined_subroutine || tag == DW_TAG_subprogram) && name != NULL) {
+            copy_text(out->function, sizeof(out->function), name);
+            found = true;
+        }
+    }
+    free(scopes);
+    return found;
+}
+
+static bool function_of_symbol(Dwfl_Module *module, uint64_t offset, struct source *out)
+{
+    const char *name = dwfl_module_addrname(module, offset);
+    if (name == NULL || name[0] == '\0')
+        return false;
+    copy_text(out->function, sizeof(out->function), name);
+    return true;
+}
+
+static void file_of_line(Dwfl_Module *module, uint64_t offset, struct source *out)
+{
+    char path[2 * PATH_MAX];
+    int line = 0;
+    Dwfl_Line *entry = dwfl_module_getsrc(module, offset);
+    const char *file = entry ? dwfl_lineinfo(entry, NULL, &line, NULL, NULL, NULL) : NULL;
+    if (file == NULL || line <= 0)
+        return; /* line 0: made by the compiler */
+    const char *folder = file[0] == '/' ? NULL : dwfl_line_comp_dir(entry);
+    snprintf(path, sizeof(path), "%s%s%s", folder ? folder : "", folder ? "/" : "", file);
+    copy_text(out->file, sizeof(out->file), path);
+    out->line = line;
+}
+
+bool sources_find(struct sources *sources, uint64_t offset, struct source *out)
+{
+    memset(out, 0, sizeof(*out));
+    if (dwfl_addrmodule(sources->session, offset) != sources->module)
+        return false;
+    bool found = function_of_die(sources->module, offset, out) ||
+                 function_of_symbol(sources->module, offset, out);
+    file_of_line(sources->module, offset, out);
+    return found || out->file[0] != '\0';
+}
