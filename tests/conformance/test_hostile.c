@@ -470,7 +470,7 @@ static void torture_in_child(const struct row *row)
     setenv("BELAY_HBM", "256MiB", 1);
     setenv("BELAY_CARDS", "2", 1);
     setenv("BELAY_PIN_LIMIT", "16MiB", 1);
-    setenv("ASCEND_GLOBAL_LOG_LEVEL", "4", 1);
+    setenv("ASCEND_LOG_PRINT_TO_STDOUT", "1", 1);
     setenv("BELAY_LOG", "error", 1);
     world.area = guarded(AREA);
     for (size_t i = 0; i < ARGS_MAX; i++)

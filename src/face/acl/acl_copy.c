@@ -168,6 +168,15 @@ struct rows {
     aclrtMemcpyKind kind;
 };
 
+/* The end of the last row is an address. */
+static bool rows_fit(const void *start, uint64_t pitch, const struct rows *rows)
+{
+    uint64_t end;
+    return !__builtin_mul_overflow(pitch, rows->height - 1, &end) &&
+           !__builtin_add_overflow(end, rows->width, &end) &&
+           !__builtin_add_overflow(end, (uintptr_t)start, &end);
+}
+
 static aclError check_rows(enum blyi_acl_call call, const struct rows *rows)
 {
     if (rows->dst == NULL || rows->src == NULL)
@@ -186,10 +195,13 @@ static aclError check_rows(enum blyi_acl_call call, const struct rows *rows)
         error = blyi_acl_reject(call, ACL_ERROR_RT_PARAM_INVALID,
                                 "%zu rows of %zu bytes: at most %u rows of %u", rows->height,
                                 rows->width, ROWS_MAX, WIDTH_MAX);
-    uint64_t pitch = rows->dpitch > rows->spitch ? rows->dpitch : rows->spitch;
-    if (error == ACL_SUCCESS && pitch > UINT64_MAX / ROWS_MAX)
+    bool dst_fits = rows_fit(rows->dst, rows->dpitch, rows);
+    if (error == ACL_SUCCESS && (!dst_fits || !rows_fit(rows->src, rows->spitch, rows)))
         error = blyi_acl_reject(call, ACL_ERROR_RT_PARAM_INVALID,
-                                "pitch %" PRIu64 " leaves the address space", pitch);
+                                "%zu rows %zu bytes apart, from %s %p on, go beyond the end of "
+                                "memory",
+                                rows->height, dst_fits ? rows->spitch : rows->dpitch,
+                                dst_fits ? "src" : "dst", dst_fits ? rows->src : rows->dst);
     return error;
 }
 

@@ -54,7 +54,8 @@ bool blyi_acl_log_enabled(int level)
 static void deliver(int level, bool is_run_log, const char *line)
 {
     static const char *const names[] = {"DEBUG", "INFO", "WARNING", "ERROR"};
-    fprintf(out, "[%s] %s\n", names[level], line);
+    if (blyi_acl_log_enabled(level))
+        fprintf(out, "[%s] %s\n", names[level], line);
     struct receiver copy[RECEIVERS_MAX];
     blyi_lock_take(&lock);
     memcpy(copy, receivers, sizeof(copy));
@@ -95,7 +96,7 @@ void bly_acl_aclAppLog(aclLogLevel logLevel, const char *func, const char *file,
     deliver((int)logLevel, false, text);
 }
 
-/* The run log (a bit in moduleId) is on whatever the level. */
+/* Receivers of the run log (a bit in moduleId) get it whatever the level. */
 void bly_acl_acllogVaList(int32_t moduleId, int32_t level, const char *fmt, va_list list)
 {
     bool is_run_log = ((uint32_t)moduleId & RUN_LOG_MASK) != 0;
