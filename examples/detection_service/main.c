@@ -136,29 +136,23 @@ struct buffers {
     int width, height;
 };
 
-static void *device_buffer(size_t bytes)
-{
-    void *buffer;
-    CHECK_ACL(aclrtMalloc(&buffer, bytes, ACL_MEM_MALLOC_HUGE_FIRST));
-    return buffer;
-}
-
 static struct buffers buffers_make(const struct request *request)
 {
     struct buffers b = {.width = (int)round_up((size_t)request->width, STRIDE),
                         .height = (int)round_up((size_t)request->height, STRIDE)};
     size_t batch = (size_t)request->batch, area = (size_t)b.width * (size_t)b.height;
     b.canvas_bytes = batch * SCENE_CHANNELS * area;
-    b.canvas = device_buffer(b.canvas_bytes);
+    CHECK_ACL(aclrtMalloc(&b.canvas, b.canvas_bytes, ACL_MEM_MALLOC_HUGE_FIRST));
     size_t anchors = 0;
     for (int level = 0; level < 3; level++) {
         size_t stride = (size_t)8 << level, channels = (size_t)128 << level;
         b.feature_bytes[level] = batch * area / (stride * stride) * channels * 2;
-        b.features[level] = device_buffer(b.feature_bytes[level]);
+        CHECK_ACL(
+            aclrtMalloc(&b.features[level], b.feature_bytes[level], ACL_MEM_MALLOC_HUGE_FIRST));
         anchors += 3 * area / (stride * stride);
     }
     b.candidate_bytes = batch * anchors * (CLASSES + 5) * sizeof(float);
-    b.candidates = device_buffer(b.candidate_bytes);
+    CHECK_ACL(aclrtMalloc(&b.candidates, b.candidate_bytes, ACL_MEM_MALLOC_HUGE_FIRST));
     return b;
 }
 
@@ -277,7 +271,7 @@ static void load_weights(struct service *service)
     void *host;
     CHECK_ACL(aclrtMallocHost(&host, service->weight_bytes));
     memset(host, 1, service->weight_bytes);
-    service->weights = device_buffer(service->weight_bytes);
+    CHECK_ACL(aclrtMalloc(&service->weights, service->weight_bytes, ACL_MEM_MALLOC_HUGE_FIRST));
     CHECK_ACL(aclrtMemcpy(service->weights, service->weight_bytes, host, service->weight_bytes,
                           ACL_MEMCPY_HOST_TO_DEVICE));
     CHECK_ACL(aclrtFreeHost(host));
