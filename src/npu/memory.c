@@ -119,11 +119,47 @@ static void account_alloc(struct blyi_card *card, const struct blyi_block *block
         *peak = *live;
 }
 
+/* The kinds of pages that a policy tries, in order. */
+static int page_kinds(const struct blyi_mem_request *request, enum blyi_page_kind kinds[2])
+{
+    switch (request->policy) {
+    case BLYI_MEM_HUGE_ONLY:
+        kinds[0] = BLYI_PAGE_HUGE;
+        return 1;
+    case BLYI_MEM_GIANT_ONLY:
+        kinds[0] = BLYI_PAGE_GIANT;
+        return 1;
+    case BLYI_MEM_HUGE_FIRST:
+        if (request->rounded > BLYI_MEM_HUGE_ABOVE) {
+            kinds[0] = BLYI_PAGE_HUGE;
+            kinds[1] = BLYI_PAGE_NORMAL;
+            return 2;
+        }
+        break;
+    case BLYI_MEM_NORMAL_ONLY:
+        break;
+    }
+    kinds[0] = BLYI_PAGE_NORMAL;
+    return 1;
+}
+
+/* What the request would take without aclrtMalloc's 32 bytes more; for the report of waste. */
+static uint64_t backed_unpadded(const struct attempt *try)
+{
+    struct blyi_mem_request twin = *try->request;
+    enum blyi_page_kind kinds[2];
+    blyi_round_size(twin.asked, false, &twin.rounded); /* the padded size did fit in 64 bits */
+    if (twin.rounded >= try->request->rounded)
+        return try->backed;
+    page_kinds(&twin, kinds);
+    return plan(&twin, try->page_kind == BLYI_PAGE_HUGE ? kinds[0] : try->page_kind).backed;
+}
+
 static bly_status try_locked(struct blyi_card *card, struct attempt *try, struct blyi_block *block,
                              uintptr_t *address)
 {
     const struct blyi_mem_request *request = try->request;
-    uintptr_t at;
+    uintptr_t at = 0;
     bly_status status = BLY_OK;
     try->short_of_frames = try->capped = false;
     if (request->rounded > card->total) { /* also keeps the sums below from overflow */
@@ -156,33 +192,9 @@ static bly_status try_locked(struct blyi_card *card, struct attempt *try, struct
     account_alloc(card, block);
     BLYI_PROBE(ALLOC, .card = card->id, .address = at, .size = block->asked, .asked = block->asked,
                .rounded = block->rounded, .backed = block->backed, .page_kind = block->page_kind,
-               .site = block->site, .time_ns = block->time_ns);
+               .site = block->site, .time_ns = block->time_ns, .aux = (int64_t)backed_unpadded(try));
     *address = at;
     return BLY_OK;
-}
-
-/* The kinds of pages that a policy tries, in order. */
-static int page_kinds(const struct blyi_mem_request *request, enum blyi_page_kind kinds[2])
-{
-    switch (request->policy) {
-    case BLYI_MEM_HUGE_ONLY:
-        kinds[0] = BLYI_PAGE_HUGE;
-        return 1;
-    case BLYI_MEM_GIANT_ONLY:
-        kinds[0] = BLYI_PAGE_GIANT;
-        return 1;
-    case BLYI_MEM_HUGE_FIRST:
-        if (request->rounded > BLYI_MEM_HUGE_ABOVE) {
-            kinds[0] = BLYI_PAGE_HUGE;
-            kinds[1] = BLYI_PAGE_NORMAL;
-            return 2;
-        }
-        break;
-    case BLYI_MEM_NORMAL_ONLY:
-        break;
-    }
-    kinds[0] = BLYI_PAGE_NORMAL;
-    return 1;
 }
 
 /* All kinds in turn. On failure *first tells about the first one, whose shortage is named. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Random takes and gives of frames beside an array of flags. */
-#include "unit/npu/mem_test.h"
+#include "../unit/npu/mem_test.h"
 #include "npu/frame.h"
 
 #define FRAMES 3000 /* five giants and a rest */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Random allocations, uses and frees of card memory beside an array of blocks; then the same
  * from several threads on two cards. */
-#include "unit/npu/mem_test.h"
+#include "../unit/npu/mem_test.h"
 
 #define BLOCKS 300
 #define STEPS  4000

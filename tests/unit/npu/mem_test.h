@@ -5,7 +5,7 @@
 #ifndef MEM_TEST_H
 #define MEM_TEST_H
 
-#include "unit/base/base_test.h"
+#include "../base/base_test.h"
 #include "base/compiler.h"
 #include "base/fail.h"
 #include "base/host.h"
