@@ -5,7 +5,6 @@
 #include "npu/copy.h"
 
 #include <inttypes.h>
-#include <string.h>
 #include "base/fail.h"
 #include "base/probe.h"
 #include "base/site.h"
@@ -35,7 +34,7 @@ static void run_copy(void *arg)
 static void run_set(void *arg)
 {
     const struct move *move = arg;
-    memset(move->dst, move->value, move->size);
+    blyi_set_bytes(move->dst, move->value, move->size);
 }
 
 /* A range of a card must be live there; host memory is found out by touching it. */

@@ -6,21 +6,70 @@
  * stores that bypass it spare the read of each destination line. Smaller copies leave their
  * destination in the cache for whoever reads it next.
  */
-#include "npu/copy.h"
+#include "npu/copy_inside.h"
 
 #include <string.h>
 #include "base/compiler.h"
+#include "npu/copy.h"
 
-#if defined(__x86_64__)
+/* Under a sanitizer memcpy looks at its shadow first, and dies there when the memory is not
+ * there. So it is the bare instruction then; TSan is told once the bytes have arrived. */
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define UNDER_TSAN 1
+#endif
+#if __has_feature(address_sanitizer)
+#define UNDER_ASAN 1
+#endif
+#endif
+#if defined(__SANITIZE_THREAD__)
+#define UNDER_TSAN 1
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+#define UNDER_ASAN 1
+#endif
+
+#if defined(UNDER_TSAN)
+void __tsan_read_range(const void *address, unsigned long size);
+void __tsan_write_range(void *address, unsigned long size);
+#endif
+
+#if (defined(UNDER_TSAN) || defined(UNDER_ASAN)) && defined(__x86_64__)
+#define BARE 1
+#else
+#define BARE 0
+#endif
+
+#if BARE
+static void copy_bare(void *dst, const void *src, size_t size)
+{
+    void *to = dst;
+    const void *from = src;
+    size_t left = size;
+    __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(left) : : "memory");
+#if defined(UNDER_TSAN)
+    __tsan_read_range(src, size);
+    __tsan_write_range(dst, size);
+#endif
+}
+
+static void set_bare(void *dst, uint8_t value, size_t size)
+{
+    void *to = dst;
+    size_t left = size;
+    __asm__ volatile("rep stosb" : "+D"(to), "+c"(left) : "a"(value) : "memory");
+#if defined(UNDER_TSAN)
+    __tsan_write_range(dst, size);
+#endif
+}
+#elif defined(__x86_64__)
 #include <immintrin.h>
 
 /* Rule: the copy (read and written) does not fit in the last-level cache that one core may
  * count on. Measured figures: see the constant. */
 #define STREAM_ABOVE ((size_t)8 << 20)
-#define BLOCK        4096u
 
-__attribute__((target("avx2"), no_sanitize("address", "thread"))) static void
-copy_streaming(char *dst, const char *src, size_t size)
+__attribute__((target("avx2"))) static void copy_streaming(char *dst, const char *src, size_t size)
 {
     size_t head = (size_t)(-(uintptr_t)dst & 31);
     memcpy(dst, src, head);
@@ -57,6 +106,9 @@ static bool has_avx2(void)
 
 void blyi_copy_bytes(void *dst, const void *src, size_t size)
 {
+#if BARE
+    copy_bare(dst, src, size);
+#else
 #if defined(__x86_64__)
     if (size >= STREAM_ABOVE && has_avx2()) {
         copy_streaming(dst, src, size);
@@ -64,4 +116,14 @@ void blyi_copy_bytes(void *dst, const void *src, size_t size)
     }
 #endif
     memcpy(dst, src, size);
+#endif
+}
+
+void blyi_set_bytes(void *dst, uint8_t value, size_t size)
+{
+#if BARE
+    set_bare(dst, value, size);
+#else
+    memset(dst, value, size);
+#endif
 }

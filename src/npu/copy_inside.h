@@ -13,4 +13,7 @@ struct blyi_task;
 /* Runs a COPY, COPY2D or SET task; the sentence names stream and site. */
 bly_status blyi_copy_task(const struct blyi_stream *stream, const struct blyi_task *task);
 
+/* memset, also where a sanitizer would look at memory that is not there. */
+void blyi_set_bytes(void *dst, uint8_t value, size_t size);
+
 #endif

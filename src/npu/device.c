@@ -149,8 +149,7 @@ static void warn_explicit(int card)
     blyi_lock_drop(&blyi_contexts_lock);
     if (n > 0)
         blyi_log(BLYI_LOG_WARN,
-                 "card %d was reset while %u explicit contexts are on it: they stay, without the "
-                 "card's memory",
+                 "card %d was reset; explicit contexts that stay on it, without its memory: %u",
                  card, n);
 }
 
