@@ -26,7 +26,7 @@
     X(HOST_FREE, "host-free")         /* address size site */                                      \
     X(HOST_REGISTER, "host-register") /* address size site */                                      \
     X(HOST_UNREGISTER, "host-unregister")                                                          \
-    X(STREAM_CREATE, "stream-create")   /* card stream site */                                     \
+    X(STREAM_CREATE, "stream-create")   /* card stream site; aux 1: a default stream */            \
     X(STREAM_DESTROY, "stream-destroy") /* card stream site; aux 1: by reset */                    \
     X(EVENT_CREATE, "event-create")     /* card event site */                                      \
     X(EVENT_DESTROY, "event-destroy")   /* card event site; aux 1: by reset */                     \

@@ -10,6 +10,7 @@
 #include "npu/card.h"
 #include "npu/freed.h"
 #include "npu/mem_block.h"
+#include "npu/round.h"
 #include "npu/shortage.h"
 #include "npu/span.h"
 #include "base/assert.h"
@@ -192,7 +193,8 @@ static bly_status try_locked(struct blyi_card *card, struct attempt *try, struct
     account_alloc(card, block);
     BLYI_PROBE(ALLOC, .card = card->id, .address = at, .size = block->asked, .asked = block->asked,
                .rounded = block->rounded, .backed = block->backed, .page_kind = block->page_kind,
-               .site = block->site, .time_ns = block->time_ns, .aux = (int64_t)backed_unpadded(try));
+               .site = block->site, .time_ns = block->time_ns,
+               .aux = (int64_t)backed_unpadded(try));
     *address = at;
     return BLY_OK;
 }

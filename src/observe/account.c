@@ -21,13 +21,13 @@ struct block {
 };
 
 static struct {
-    struct blyi_lock lock; /* guards all below */
-    struct blyi_account sum;  /* without groups */
-    struct blyi_map blocks;   /* address -> struct block */
-    struct blyi_map streams;  /* card and id -> group */
+    struct blyi_lock lock;   /* guards all below */
+    struct blyi_account sum; /* without groups */
+    struct blyi_map blocks;  /* address -> struct block */
+    struct blyi_map streams; /* card and id -> group */
     struct blyi_map events;
-    struct blyi_map groups;   /* card and site -> group */
-    uint64_t epoch;           /* counts new peaks of the process */
+    struct blyi_map groups; /* card and site -> group */
+    uint64_t epoch;         /* counts new peaks of the process */
     bool started, counted;
     bool forked; /* figures are those of the parent: nothing is counted any more; atomic */
 } account = {.lock = BLYI_LOCK_INIT(BLYI_RANK_OBSERVE)};
@@ -107,8 +107,8 @@ static uint64_t padding_cost(const struct blyi_probe *probe)
     uint64_t plain = blyi_align_up(probe->asked, 32);
     if (probe->rounded <= plain || probe->page_kind >= BLYI_PAGE_KIND_COUNT)
         return 0;
-    uint64_t twin = probe->aux > 0 ? (uint64_t)probe->aux
-                                   : blyi_align_up(plain, page[probe->page_kind]);
+    uint64_t twin =
+        probe->aux > 0 ? (uint64_t)probe->aux : blyi_align_up(plain, page[probe->page_kind]);
     return probe->backed > twin ? probe->backed - twin : 0;
 }
 
@@ -233,6 +233,8 @@ static void keep_low_id(struct blyi_tally_ids *to, uint32_t id)
 
 static void on_made(const struct blyi_probe *probe, bool is_event)
 {
+    if (!is_event && probe->aux == 1)
+        return; /* a context's default stream: not the program's to destroy */
     struct blyi_account_objects *sum = is_event ? &account.sum.events : &account.sum.streams;
     struct blyi_account_group *group = group_of(probe->card, probe->site);
     uint64_t key = card_key(probe->card, is_event ? probe->event : probe->stream);
@@ -252,8 +254,8 @@ static void on_destroyed(const struct blyi_probe *probe, bool is_event)
 {
     struct blyi_account_objects *sum = is_event ? &account.sum.events : &account.sum.streams;
     uint32_t id = is_event ? probe->event : probe->stream;
-    struct blyi_account_group *group = blyi_map_remove(
-        is_event ? &account.events : &account.streams, card_key(probe->card, id));
+    struct blyi_account_group *group =
+        blyi_map_remove(is_event ? &account.events : &account.streams, card_key(probe->card, id));
     if (group == NULL)
         return;
     struct blyi_tally_ids *ids = is_event ? &group->events : &group->streams;
@@ -416,8 +418,7 @@ static void copy_leaks(struct blyi_account *out)
     uint64_t address;
     void *value;
     while (blyi_map_next(&account.blocks, &cursor, &address, &value)) {
-        struct blyi_account_group *group =
-            copied_group(out, ((const struct block *)value)->group);
+        struct blyi_account_group *group = copied_group(out, ((const struct block *)value)->group);
         if (group->first_address == 0 || address < group->first_address)
             group->first_address = address;
     }

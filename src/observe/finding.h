@@ -38,11 +38,11 @@ struct blyi_finding {
     enum blyi_finding_kind kind;
     int32_t card; /* BLYI_ACCOUNT_PINNED: pinned host memory */
     uint32_t site;
-    enum blyi_role role;   /* of the site */
-    uint64_t address;      /* lowest block; 0: none */
+    enum blyi_role role; /* of the site */
+    uint64_t address;    /* lowest block; 0: none */
     uint64_t bytes, backed;
-    uint64_t count;        /* blocks, streams or events */
-    uint64_t reset;        /* of `count`, taken back by a device reset */
+    uint64_t count;                 /* blocks, streams or events */
+    uint64_t reset;                 /* of `count`, taken back by a device reset */
     uint32_t ids[BLYI_ACCOUNT_IDS]; /* the lowest ids, of streams or events */
     uint32_t n_ids;
     char message[BLYI_FINDING_TEXT]; /* what and how much, without the site */

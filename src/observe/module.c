@@ -43,8 +43,8 @@ static bool note_build_id(const unsigned char *notes, size_t size, char *text)
         if (whole > size)
             return false;
         const unsigned char *name = notes + sizeof(note);
-        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
-            memcmp(name, "GNU", 4) == 0 && 2 * note.n_descsz < BLYI_BUILD_ID_TEXT) {
+        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && memcmp(name, "GNU", 4) == 0 &&
+            2 * note.n_descsz < BLYI_BUILD_ID_TEXT) {
             hex_text(text, name + name_size, note.n_descsz);
             return true;
         }

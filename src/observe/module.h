@@ -13,7 +13,7 @@
 
 struct blyi_module {
     char path[PATH_MAX];
-    uint64_t offset; /* the address as the file counts them (p_vaddr) */
+    uint64_t offset;                   /* the address as the file counts them (p_vaddr) */
     char build_id[BLYI_BUILD_ID_TEXT]; /* of the loaded image; "" when it has none */
 };
 

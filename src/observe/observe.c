@@ -69,6 +69,16 @@ static void signals_release(const sigset_t *held)
     pthread_sigmask(SIG_UNBLOCK, held, NULL);
 }
 
+/* What the program printed comes before the report. A stream that another thread holds is left
+ * alone, for it may hold it for ever. */
+static void flush_output(void)
+{
+    if (ftrylockfile(stdout) != 0)
+        return;
+    fflush_unlocked(stdout);
+    funlockfile(stdout);
+}
+
 static bly_status write_report(void)
 {
     struct blyi_report report;
@@ -99,6 +109,7 @@ __attribute__((destructor)) static void report_at_exit(void)
     if (!atomic_exchange(&wanted, false) || !blyi_account_is_own())
         return;
     signals_hold(&held);
+    flush_output();
     if (write_report() != BLY_OK)
         blyi_log(BLYI_LOG_WARN, "no report: %s", bly_last_error());
     signals_release(&held);

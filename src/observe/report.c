@@ -16,8 +16,7 @@ static int site_order(const void *left, const void *right)
 
 static size_t site_index(const struct blyi_report *report, uint32_t site)
 {
-    uint32_t *found =
-        bsearch(&site, report->sites, report->n_sites, sizeof(site), site_order);
+    uint32_t *found = bsearch(&site, report->sites, report->n_sites, sizeof(site), site_order);
     return (size_t)(found - report->sites);
 }
 

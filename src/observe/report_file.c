@@ -42,16 +42,15 @@ bly_status blyi_report_file_parse(const char *destination, struct blyi_report_fi
     if (ends_with(destination, ".json"))
         file.form = BLYI_REPORT_JSON;
     else if (!ends_with(destination, ".txt"))
-        return blyi_fail(BLY_E_INVALID,
-                         "BELAY_REPORT \"%s\": a report goes to - (stderr), *.txt or *.json%s",
-                         destination,
-                         ends_with(destination, ".html") ? "; *.html does not exist yet" : "");
+        return blyi_fail(
+            BLY_E_INVALID, "BELAY_REPORT \"%s\": a report goes to - (stderr), *.txt or *.json%s",
+            destination, ends_with(destination, ".html") ? "; *.html does not exist yet" : "");
     /* The program may change its folder before it ends. */
     if (destination[0] != '/' && getcwd(folder, sizeof(folder)) == NULL)
         return blyi_fail(BLY_E_INVALID, "BELAY_REPORT \"%s\": the working folder is gone (%s)",
                          destination, strerror(errno));
-    int n = snprintf(file.path, sizeof(file.path), "%s%s%s", folder, folder[0] ? "/" : "",
-                     destination);
+    int n =
+        snprintf(file.path, sizeof(file.path), "%s%s%s", folder, folder[0] ? "/" : "", destination);
     if (n >= PATH_MAX)
         return blyi_fail(BLY_E_INVALID, "BELAY_REPORT \"%s\": the path is too long", destination);
     file.shared = strstr(file.path, "%p") == NULL;

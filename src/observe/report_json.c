@@ -194,8 +194,7 @@ static void put_statistics(struct blyi_json *json)
 {
     blyi_json_begin_object(json, "statistics");
     for (int i = 0; i < BLYI_STAT_COUNT; i++)
-        blyi_json_uint(json, blyi_stat_name((enum blyi_stat)i),
-                       blyi_stat_read((enum blyi_stat)i));
+        blyi_json_uint(json, blyi_stat_name((enum blyi_stat)i), blyi_stat_read((enum blyi_stat)i));
     blyi_json_end_object(json);
 }
 

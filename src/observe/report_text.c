@@ -39,20 +39,22 @@ static const char *site_text(const struct blyi_report *report, uint32_t site,
     return blyi_source_text(&source, buf);
 }
 
-/* "    432537600 B (412.5 MiB)   ": exact bytes to the right, the short form behind. */
-static void put_size(FILE *out, uint64_t bytes)
+#define COLUMN 14 /* characters behind the exact bytes; 0 at the end of a line */
+
+/* "    432537600 B (412.5 MiB)": exact bytes to the right, the short form behind. */
+static void put_size(FILE *out, uint64_t bytes, int width)
 {
-    char brief[BLYI_SIZE_TEXT] = "", text[BLYI_SIZE_TEXT + 2] = "";
+    char brief[BLYI_SIZE_TEXT], text[BLYI_SIZE_TEXT + 3] = "";
     if (bytes >= 1024)
-        snprintf(text, sizeof(text), "(%s)", blyi_size_short(bytes, brief));
-    fprintf(out, "%16" PRIu64 " B %-14s", bytes, text);
+        snprintf(text, sizeof(text), " (%s)", blyi_size_short(bytes, brief));
+    fprintf(out, "%16" PRIu64 " B%-*s", bytes, width, text);
 }
 
 static void put_row(FILE *out, const char *name, const char *what, uint64_t asked, uint64_t backed)
 {
     fprintf(out, "%-9s %-9s", name, what);
-    put_size(out, asked);
-    put_size(out, backed);
+    put_size(out, asked, COLUMN);
+    put_size(out, backed, 0);
     fputc('\n', out);
 }
 
@@ -67,7 +69,7 @@ static void write_figures(const struct blyi_report *report, FILE *out)
     const struct blyi_account *account = &report->account;
     char total[BLYI_SIZE_TEXT], overhead[BLYI_SIZE_TEXT], name[24];
     int n_cards = 0;
-    fprintf(out, "%-19s%18s%-15s%18s\n", "", "asked", "", "backed by pages");
+    fprintf(out, "%-19s%18s%33s\n", "", "asked", "backed by pages");
     for (int i = 0; i < BLYI_ACCOUNT_CARDS; i++) {
         const struct blyi_account_card *card = &account->cards[i];
         if (!card->opened)
@@ -76,7 +78,7 @@ static void write_figures(const struct blyi_report *report, FILE *out)
         snprintf(name, sizeof(name), "card %d", i);
         put_row(out, name, "peak", card->peak, card->peak_backed);
         put_row(out, "", "at exit", card->live.asked, card->live.backed);
-        fprintf(out, "%-9s %-9s     of %s, the runtime takes %s\n", "", "",
+        fprintf(out, "%-9s %-9s of %s, the runtime takes %s\n", "", "total",
                 blyi_size_text(card->total, total), blyi_size_text(card->overhead, overhead));
     }
     if (n_cards != 1)
@@ -91,14 +93,14 @@ static void write_calls(const struct blyi_account *account, FILE *out)
     fprintf(out,
             "\ncard memory    %" PRIu64 " allocation%s, %" PRIu64 " free%s, %" PRIu64
             " taken back by a reset, %" PRIu64 " refused\n",
-            card->all.count, plural(card->all.count), card->frees, plural(card->frees),
-            card->reset, card->refused);
+            card->all.count, plural(card->all.count), card->frees, plural(card->frees), card->reset,
+            card->refused);
     if (pinned->all.count + pinned->refused > 0)
         fprintf(out,
                 "pinned memory  %" PRIu64 " allocation%s, %" PRIu64 " free%s, %" PRIu64
                 " refused\n",
-                pinned->all.count, plural(pinned->all.count), pinned->frees,
-                plural(pinned->frees), pinned->refused);
+                pinned->all.count, plural(pinned->all.count), pinned->frees, plural(pinned->frees),
+                pinned->refused);
     if (account->streams.made > 0)
         fprintf(out,
                 "streams        %" PRIu64 " created, %" PRIu64 " destroyed, at most %" PRIu64
@@ -110,8 +112,7 @@ static void write_calls(const struct blyi_account *account, FILE *out)
                 " at once\n",
                 account->events.made, account->events.destroyed, account->events.peak);
     if (account->untracked > 0)
-        fprintf(out,
-                "untracked      %" PRIu64 " things have no site: host memory was short\n",
+        fprintf(out, "untracked      %" PRIu64 " things have no site: host memory was short\n",
                 account->untracked);
 }
 
@@ -128,7 +129,8 @@ static void put_waste(FILE *out, const char *name, const struct blyi_tally *tall
         return;
     /* In integers: "%f" writes what the program's locale says. */
     uint64_t permille = tally->backed == 0 ? 0 : permille_of(waste, tally->backed);
-    fprintf(out, "%-18s%10" PRIu64 "%17" PRIu64 "%17" PRIu64 "%17" PRIu64 "%5" PRIu64 ".%" PRIu64
+    fprintf(out,
+            "%-18s%10" PRIu64 "%17" PRIu64 "%17" PRIu64 "%17" PRIu64 "%5" PRIu64 ".%" PRIu64
             " %%\n",
             name, tally->count, tally->asked, tally->rounded, tally->backed, permille / 10,
             permille % 10);
@@ -136,8 +138,7 @@ static void put_waste(FILE *out, const char *name, const struct blyi_tally *tall
 
 static void write_waste(const struct blyi_report *report, FILE *out)
 {
-    static const char *const pages[BLYI_PAGE_KIND_COUNT] = {"  on 4 KiB pages",
-                                                            "  on 2 MiB pages",
+    static const char *const pages[BLYI_PAGE_KIND_COUNT] = {"  on 4 KiB pages", "  on 2 MiB pages",
                                                             "  on 1 GiB pages"};
     const struct blyi_account *account = &report->account;
     if (account->process.all.count + account->pinned.all.count == 0)
@@ -155,15 +156,15 @@ static void write_holders(const struct blyi_report *report, FILE *out)
 {
     char site[BLYI_SOURCE_TEXT];
     if (report->n_holders > 0)
-        fprintf(out, "\n%-38s%9s  %s\n", "largest holders at the peak", "blocks", "site");
+        fprintf(out, "\n%-32s%12s  %s\n", "largest holders at the peak", "blocks", "site");
     for (size_t i = 0; i < report->n_holders && i < MAX_HOLDERS; i++) {
         const struct blyi_holder *holder = &report->holders[i];
-        put_size(out, holder->at_peak.asked);
+        put_size(out, holder->at_peak.asked, COLUMN);
         fprintf(out, "%12" PRIu64 "  %s\n", holder->at_peak.count,
                 site_text(report, holder->site, site));
     }
     if (report->n_holders > MAX_HOLDERS)
-        fprintf(out, "%38s  and %zu more\n", "", report->n_holders - MAX_HOLDERS);
+        fprintf(out, "%44s  and %zu more\n", "", report->n_holders - MAX_HOLDERS);
 }
 
 typedef uint64_t (*group_weight)(const struct blyi_account_group *group);
@@ -266,13 +267,12 @@ static void write_summary(const struct blyi_report *report, FILE *out)
         count[report->findings[i].kind] += report->findings[i].count;
         bytes += report->findings[i].bytes;
     }
-    fprintf(out, "\nSUMMARY: peak %s; leaked: ",
-            blyi_size_text(report->account.process.peak, peak));
+    fprintf(out,
+            "\nSUMMARY: peak %s; leaked: ", blyi_size_text(report->account.process.peak, peak));
     if (report->n_findings == 0)
         fputs("nothing\n", out);
     else
-        fprintf(out,
-                "%s in %" PRIu64 " block%s, %" PRIu64 " stream%s, %" PRIu64 " event%s\n",
+        fprintf(out, "%s in %" PRIu64 " block%s, %" PRIu64 " stream%s, %" PRIu64 " event%s\n",
                 blyi_size_text(bytes, leaked), count[BLYI_FINDING_LEAK],
                 plural(count[BLYI_FINDING_LEAK]), count[BLYI_FINDING_LEAKED_STREAM],
                 plural(count[BLYI_FINDING_LEAKED_STREAM]), count[BLYI_FINDING_LEAKED_EVENT],
@@ -282,8 +282,8 @@ static void write_summary(const struct blyi_report *report, FILE *out)
 
 void blyi_report_write_text(const struct blyi_report *report, FILE *out)
 {
-    fprintf(out, "==== Belay %s: memory of %s, process %d ====\n\n", bly_version(),
-            report->program, report->pid);
+    fprintf(out, "==== Belay %s: memory of %s, process %d ====\n\n", bly_version(), report->program,
+            report->pid);
     write_figures(report, out);
     write_calls(&report->account, out);
     write_waste(report, out);

@@ -59,8 +59,7 @@ static bool write_request(struct buffer *request, const uint32_t *sites, size_t 
         /* A return address may lie behind the call's line, even behind the function. */
         if (pc != NULL && blyi_module_find(pc - 1, &module) && !strpbrk(module.path, "\t\n"))
             request->length += (size_t)snprintf(to, room, "%s\t%llx\t%s\n", module.path,
-                                                (unsigned long long)module.offset,
-                                                module.build_id);
+                                                (unsigned long long)module.offset, module.build_id);
         else
             request->length += (size_t)snprintf(to, room, "\n");
     }
@@ -216,8 +215,8 @@ static bool pump_in(struct helper *helper, struct buffer *answer)
 {
     if (!buffer_room(answer, 4096))
         return false;
-    ssize_t n = read(helper->from, answer->text + answer->length,
-                     answer->capacity - answer->length - 1);
+    ssize_t n =
+        read(helper->from, answer->text + answer->length, answer->capacity - answer->length - 1);
     if (n > 0)
         answer->length += (size_t)n;
     return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));

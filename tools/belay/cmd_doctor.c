@@ -91,8 +91,7 @@ static void print_text(const char *name, const struct result *result)
 static json_t *to_json(const char *name, const struct result *result)
 {
     return json_pack("{s:s, s:s, s:s, s:s, s:s}", "check", name, "level", levels[result->level],
-                     "value", result->value, "meaning", result->meaning, "advice",
-                     result->advice);
+                     "value", result->value, "meaning", result->meaning, "advice", result->advice);
 }
 
 static void print_verdict(const int *count)
@@ -136,11 +135,12 @@ const struct command command_doctor = {
     .name = "doctor",
     .usage = "[--json]",
     .summary = "Check what this machine gives the software NPU, and say what each thing means.",
-    .help = "Each check is ok, a note (Belay works, with less), or a problem. The exit status is 1\n"
-            "when there is a problem, else 0.\n"
-            "\n"
-            "  --json   a list of {check, level, value, meaning, advice}\n"
-            "\n"
-            "example: belay doctor\n",
+    .help =
+        "Each check is ok, a note (Belay works, with less), or a problem. The exit status is 1\n"
+        "when there is a problem, else 0.\n"
+        "\n"
+        "  --json   a list of {check, level, value, meaning, advice}\n"
+        "\n"
+        "example: belay doctor\n",
     .run = run,
 };

@@ -11,7 +11,7 @@
 #include "base/size.h"
 
 static const char *const type_names[] = {
-    [BLYI_OPTION_SIZE] = "size", [BLYI_OPTION_INT] = "number", [BLYI_OPTION_BOOL] = "on|off",
+    [BLYI_OPTION_SIZE] = "size", [BLYI_OPTION_INT] = "number",    [BLYI_OPTION_BOOL] = "on|off",
     [BLYI_OPTION_TEXT] = "text", [BLYI_OPTION_CHOICE] = "choice",
 };
 
@@ -63,10 +63,9 @@ static json_t *to_json(const struct blyi_option_info *info)
 {
     char range[128];
     range_text(info, range, sizeof(range));
-    json_t *object =
-        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "variable", info->variable, "flag",
-                  info->flag, "type", type_names[info->type], "default", info->def, "range", range,
-                  "help", help_text(info));
+    json_t *object = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "variable", info->variable, "flag",
+                               info->flag, "type", type_names[info->type], "default", info->def,
+                               "range", range, "help", help_text(info));
     const char *set = getenv(info->variable);
     json_object_set_new(object, "value", set ? json_string(set) : json_null());
     if (info->type == BLYI_OPTION_SIZE || info->type == BLYI_OPTION_INT) {

@@ -21,8 +21,8 @@ static bool meminfo(const char *key, uint64_t *bytes)
     unsigned long long kib;
     FILE *file = fopen("/proc/meminfo", "re");
     while (file != NULL && !found && fgets(line, sizeof(line), file) != NULL)
-        found = strncmp(line, key, strlen(key)) == 0 &&
-                sscanf(line + strlen(key), ": %llu", &kib) == 1;
+        found =
+            strncmp(line, key, strlen(key)) == 0 && sscanf(line + strlen(key), ": %llu", &kib) == 1;
     if (file != NULL)
         fclose(file);
     if (found)
@@ -168,7 +168,8 @@ void check_memlock(struct result *result)
     limit_text(limit.rlim_cur, text);
     put_value(result, "%s (ulimit -l)", text);
     if (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= GiB) {
-        put_meaning(result, LEVEL_OK, "pinned host memory is really locked in RAM up to this limit");
+        put_meaning(result, LEVEL_OK,
+                    "pinned host memory is really locked in RAM up to this limit");
         return;
     }
     put_meaning(result, LEVEL_NOTE,

@@ -93,6 +93,6 @@ void check_variables(struct result *result)
         }
     }
     put_value(result, "%d BELAY_* set", n);
-    put_meaning(result, LEVEL_OK, n == 0 ? "all options have their defaults"
-                                         : "names and values are understood");
+    put_meaning(result, LEVEL_OK,
+                n == 0 ? "all options have their defaults" : "names and values are understood");
 }

@@ -32,8 +32,8 @@ static bool find_in_path(const char *name, char path[PATH_MAX])
     for (const char *folder = folders ? folders : "/bin:/usr/bin"; *name != '\0';) {
         size_t length = strcspn(folder, ":");
         char candidate[PATH_MAX];
-        snprintf(candidate, sizeof(candidate), "%.*s%s%s", (int)length, folder,
-                 length ? "/" : "", name);
+        snprintf(candidate, sizeof(candidate), "%.*s%s%s", (int)length, folder, length ? "/" : "",
+                 name);
         if (is_file(candidate)) {
             strcpy(path, candidate);
             found = true;
