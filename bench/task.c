@@ -22,6 +22,7 @@
 #define TRIPS      100  /* submit and complete, between two looks at the clock */
 #define ROW        1000 /* tasks in a row */
 #define BLOCKS     40   /* looks at the clock in a repetition */
+#define SHARED     200  /* trips while caller and engine share a CPU */
 #define IDLE       64   /* streams */
 #define COUNTED    100  /* tasks in a row while system calls are counted */
 #define COUNT_RUNS 10
@@ -136,6 +137,25 @@ static void measure(const struct bench *bench)
     must(blyi_stream_destroy(stream, false), "destroy");
 }
 
+/* Each must give the CPU to the other, so spinning is time lost. */
+static void measure_shared(const struct bench *bench)
+{
+    struct bench_samples trip = {0};
+    void *stream;
+    must(blyi_stream_create(0, 0, 0, &stream), "stream");
+    bench_pin_others(0);
+    for (int i = 0; i < SHARED; i++) {
+        uint64_t start = bench_ns();
+        stream_submit(stream);
+        stream_sync(stream);
+        bench_add(&trip, (double)(bench_ns() - start));
+    }
+    bench_row(bench, &(struct bench_row){"submit, complete, on one CPU", "ns", &trip, NULL,
+                                         BENCH_NO_TARGET, 0});
+    must(blyi_stream_destroy(stream, false), "destroy");
+    bench_pin_others(1);
+}
+
 /* ── System calls ─────────────────────────────────────────────────────────────────────────── */
 
 enum { AWAKE, TRIP, ASLEEP };
@@ -235,6 +255,7 @@ int main(int argc, char **argv)
     count(&bench); /* forks, so it comes before the runtime is up */
     must(blyi_device_set(0, 0), "device");
     measure(&bench);
+    measure_shared(&bench);
     rest(&bench);
     bench_end(&bench);
     return 0;
