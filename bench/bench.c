@@ -15,8 +15,6 @@
 #include <time.h>
 #include <unistd.h>
 
-extern char **environ;
-
 uint64_t bench_ns(void)
 {
     struct timespec now;

@@ -23,8 +23,6 @@
 #define BIG     (60 * GiB) /* of it, in one untouched block */
 #define PIPE_FD 9
 
-extern char **environ;
-
 /* What a child tells. Times are CLOCK_MONOTONIC, which all processes share. */
 struct told {
     uint64_t main_ns, init_ns, device_ns, malloc_ns;
