@@ -383,6 +383,50 @@ TEST(a_full_card_names_numbers_and_stays_whole)
     CHECK_EQ(free_bytes(ACL_HBM_MEM), before);
 }
 
+static size_t resident_bytes(void)
+{
+    unsigned long pages = 0, resident = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    CHECK(file != NULL && fscanf(file, "%lu %lu", &pages, &resident) == 2);
+    fclose(file);
+    return resident * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* O-20: exact sizes, and everything comes back. */
+TEST(pinned_memory_is_not_rounded_up)
+{
+    void *blocks[17], *p = NULL;
+    start("1GiB");
+    size_t before = resident_bytes();
+    for (int i = 0; i < 17; i++)
+        OK(aclrtMallocHost(&blocks[i], 17 * MIB));
+    size_t taken = resident_bytes() - before;
+    CHECK(taken >= 289 * MIB && taken < 290 * MIB);
+    for (int i = 0; i < 17; i++)
+        OK(aclrtFreeHost(blocks[i]));
+    CHECK(resident_bytes() - before < MIB);
+    for (int i = 0; i < 10000; i++) {
+        OK(aclrtMallocHost(&p, MIB));
+        OK(aclrtFreeHost(p));
+    }
+    CHECK(resident_bytes() - before < MIB);
+}
+
+TEST(pinned_memory_has_limits)
+{
+    setenv("BELAY_PIN_LIMIT", "64MiB", 1);
+    setenv("BELAY_PIN_CEILING", "48MiB", 1);
+    void *p = NULL, *q = NULL;
+    start("1GiB");
+    CHECK_ACL(aclrtMallocHost(&p, 49 * MIB), 207001);
+    CHECK_MESSAGE("50331648"); /* the ceiling */
+    OK(aclrtMallocHost(&p, 40 * MIB));
+    CHECK_ACL(aclrtMallocHost(&q, 32 * MIB), 207001);
+    CHECK_MESSAGE("67108864"); /* the limit */
+    OK(aclrtFreeHost(p));
+    OK(aclrtMallocHost(&q, 32 * MIB));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -399,6 +443,8 @@ int main(void)
         cmocka_unit_test(what_an_address_is),
         cmocka_unit_test(usage_by_module),
         cmocka_unit_test(a_cap_is_told_as_one),
+        cmocka_unit_test(pinned_memory_is_not_rounded_up),
+        cmocka_unit_test(pinned_memory_has_limits),
         cmocka_unit_test(a_full_card_names_numbers_and_stays_whole),
     };
     return cmocka_run_group_tests_name("memory", tests, NULL, NULL);

@@ -195,6 +195,10 @@ aclError bly_acl_aclrtDeviceGetBareTgid(int32_t *pid)
 
 const char *bly_acl_aclrtGetSocName(void)
 {
-    const struct blyi_model *model = blyi_acl_model();
-    return model != NULL ? model->soc : NULL;
+    const struct blyi_model *model;
+    bly_status status = blyi_acl_model(&model);
+    if (status == BLY_OK)
+        return model->soc;
+    (void)acl_result(aclrtGetSocName, status);
+    return NULL;
 }

@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "base/host.h"
-#include "base/option.h"
 #include "face/acl/acl_error.h"
 #include "face/acl/init_config.h"
 #include "face/acl/message.h"
@@ -111,13 +110,12 @@ static aclError init_locked(const char *path)
 aclError bly_acl_aclInit(const char *configPath)
 {
     blyi_acl_enter();
+    const struct blyi_model *model;
     bly_status status = blyi_runtime_enter();
+    if (status == BLY_OK)
+        status = blyi_acl_model(&model); /* the chip's name must be known */
     if (status != BLY_OK)
         return acl_result(aclInit, status);
-    if (blyi_acl_model() == NULL)
-        return acl_reject(aclInit, ACL_ERROR_INTERNAL_ERROR,
-                          "the chip's name is not known: BELAY_MODEL is '%s'",
-                          blyi_option_text(BLYI_OPT_MODEL));
     pthread_mutex_lock(&init_mutex);
     aclError error = init_locked(configPath);
     pthread_mutex_unlock(&init_mutex);

@@ -244,8 +244,11 @@ aclError bly_acl_aclGetCannAttribute(aclCannAttr cannAttr, int32_t *value)
     if ((int)cannAttr < ACL_CANN_ATTR_INF_NAN || (int)cannAttr > ACL_CANN_ATTR_JIT_COMPILE)
         return acl_reject(aclGetCannAttribute, ACL_ERROR_INVALID_PARAM,
                           "cannAttr %d is not in 0 .. 2", (int)cannAttr);
-    const struct blyi_model *model = blyi_acl_model();
-    bool is_910b = model != NULL && strncmp(model->soc, "Ascend910B", 10) == 0;
+    const struct blyi_model *model;
+    bly_status status = blyi_acl_model(&model);
+    if (status != BLY_OK)
+        return acl_result(aclGetCannAttribute, status);
+    bool is_910b = strncmp(model->soc, "Ascend910B", 10) == 0;
     *value = cannAttr == ACL_CANN_ATTR_JIT_COMPILE ? !is_910b : is_910b;
     return ACL_SUCCESS;
 }

@@ -1,31 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * model.c - the model, read once.
+ *
+ * Lock: `lock` (rank FACE) guards the reading; nothing of the card is called under it.
  */
 #include "face/acl/model.h"
 
-#include <pthread.h>
 #include <string.h>
 
+#include "base/lock.h"
 #include "base/option.h"
 
-static struct blyi_model model;
+static struct blyi_lock lock = BLYI_LOCK_INIT(BLYI_RANK_FACE);
+static struct blyi_model loaded;
 static bool is_loaded;
 
-static void load(void)
+bly_status blyi_acl_model(const struct blyi_model **model)
 {
-    is_loaded = blyi_model_load(blyi_option_text(BLYI_OPT_MODEL), &model) == BLY_OK;
+    bly_status status = BLY_OK;
+    blyi_lock_take(&lock);
+    if (!is_loaded) {
+        status = blyi_model_load(blyi_option_text(BLYI_OPT_MODEL), &loaded);
+        is_loaded = status == BLY_OK;
+    }
+    blyi_lock_drop(&lock);
+    if (status == BLY_OK)
+        *model = &loaded;
+    return status;
 }
 
-const struct blyi_model *blyi_acl_model(void)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, load);
-    return is_loaded ? &model : NULL;
-}
-
-bool blyi_acl_model_is_ddr(const struct blyi_model *of)
+bool blyi_acl_model_is_ddr(const struct blyi_model *model)
 {
     static const char prefix[] = "Ascend310";
-    return strncmp(of->soc, prefix, sizeof(prefix) - 1) == 0;
+    return strncmp(model->soc, prefix, sizeof(prefix) - 1) == 0;
 }

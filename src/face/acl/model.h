@@ -8,8 +8,9 @@
 #include <stdbool.h>
 #include "npu/model.h"
 
-/* NULL: option MODEL names none that can be read (the thread's sentence says why). [any] */
-const struct blyi_model *blyi_acl_model(void);
+/* The model that option MODEL names, read at the first call that succeeds; it lives for ever.
+ * Errors are those of blyi_model_load(). [any] */
+bly_status blyi_acl_model(const struct blyi_model **model);
 /* Memory of the model is DDR, not HBM. */
 bool blyi_acl_model_is_ddr(const struct blyi_model *model);
 
