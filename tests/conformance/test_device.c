@@ -174,6 +174,20 @@ TEST(threads_without_a_device_land_nowhere)
     CHECK_EQ(active, 0);
 }
 
+TEST(a_lenient_runtime_lands_on_card_0)
+{
+    setenv("BELAY_STRICT_DEVICE", "off", 1);
+    setenv("BELAY_CARDS", "2", 1);
+    void *p = NULL;
+    int32_t device = -1, active = -1;
+    OK(aclrtMalloc(&p, 4096, HUGE_FIRST));
+    OK(aclrtGetDevice(&device));
+    CHECK_EQ(device, 0);
+    OK(aclrtGetPrimaryCtxState(0, NULL, &active));
+    CHECK_EQ(active, 1);
+    OK(aclrtFree(p));
+}
+
 static void *use_default_stream(void *arg)
 {
     (void)arg;
@@ -290,6 +304,7 @@ int main(void)
         cmocka_unit_test(parameters_of_context_and_process),
         cmocka_unit_test(waiting_for_the_device),
         cmocka_unit_test(threads_without_a_device_land_nowhere),
+        cmocka_unit_test(a_lenient_runtime_lands_on_card_0),
         cmocka_unit_test(a_reset_takes_the_context_of_other_threads),
         cmocka_unit_test(visible_devices),
         cmocka_unit_test(visible_twice),

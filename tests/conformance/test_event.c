@@ -35,6 +35,7 @@ TEST(order_between_streams)
     OK(aclrtCreateEvent(&end));
     CHECK_EQ(recorded(event), ACL_EVENT_RECORDED_STATUS_NOT_READY);
     OK(aclrtRecordEvent(begin, s1));
+    OK(aclrtSynchronizeEvent(begin)); /* before the 20 ms below */
     hold_stream(&hold, s1);
     OK(aclrtMemsetAsync(p, SIZE, 0x77, SIZE, s1));
     OK(aclrtRecordEvent(event, s1));

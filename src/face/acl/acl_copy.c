@@ -51,7 +51,6 @@ aclError bly_acl_aclrtMemcpy(void *dst, size_t destMax, const void *src, size_t 
 {
     if (count == 0)
         return ACL_SUCCESS;
-    blyi_acl_enter();
     aclError error = check_copy(BLYI_ACL_CALL_aclrtMemcpy, dst, destMax, src, count, kind);
     struct blyi_context *context;
     if (likely(error == ACL_SUCCESS))
@@ -211,7 +210,6 @@ aclError bly_acl_aclrtMemcpy2d(void *dst, size_t dpitch, const void *src, size_t
     enum blyi_acl_call call = BLYI_ACL_CALL_aclrtMemcpy2d;
     if (width == 0 || height == 0)
         return ACL_SUCCESS;
-    blyi_acl_enter();
     struct rows rows = {dst, dpitch, src, spitch, width, height, kind};
     aclError error = check_rows(call, &rows);
     if (error != ACL_SUCCESS)

@@ -38,7 +38,6 @@ aclError bly_acl_aclrtMemset(void *devPtr, size_t maxCount, int32_t value, size_
 {
     if (count == 0)
         return ACL_SUCCESS;
-    blyi_acl_enter();
     aclError error = check_set(BLYI_ACL_CALL_aclrtMemset, devPtr, maxCount, count);
     if (error != ACL_SUCCESS)
         return error;
@@ -80,7 +79,6 @@ aclError bly_acl_aclrtMemsetD32(void *ptr, size_t memSize, uint32_t value, size_
 {
     if (N == 0)
         return ACL_SUCCESS;
-    blyi_acl_enter();
     aclError error = check_words(BLYI_ACL_CALL_aclrtMemsetD32, ptr, memSize, N);
     if (error != ACL_SUCCESS)
         return error;

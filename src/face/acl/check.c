@@ -12,6 +12,7 @@
 
 aclError blyi_acl_check_device(enum blyi_acl_call call, int64_t user, aclError code, int *card)
 {
+    blyi_acl_enter();
     int found = user > INT32_MAX || user < 0 ? -1 : blyi_visible_card((int)user);
     if (found >= 0) {
         *card = found;
@@ -59,6 +60,7 @@ aclError blyi_acl_check_size(enum blyi_acl_call call, uint64_t size, bool padded
 
 aclError blyi_acl_check_context(enum blyi_acl_call call, struct blyi_context **context)
 {
+    blyi_acl_enter();
     return blyi_acl_result(call, blyi_context_here(context));
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * check.h - checks of arguments that several entry points share. Each returns 0 or the code
- * that the caller returns, with its sentence recorded.
+ * that the caller returns, with its sentence recorded. Those that lead to a card attach the
+ * sinks of probes first (attach.h).
  */
 #ifndef BLYI_ACL_CHECK_H
 #define BLYI_ACL_CHECK_H
