@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Where reports go, and how several processes share a file.
+ */
+#include "observe_test.h"
+
+#include <fcntl.h>
+#include <jansson.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "observe/report_file.h"
+
+static char folder[] = "/tmp/belay-report-XXXXXX";
+
+static const char *path_of(const char *name)
+{
+    static char path[PATH_MAX];
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    return path;
+}
+
+static char *content(const char *path)
+{
+    static char text[65536];
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
+    fclose(file);
+    return text;
+}
+
+static struct blyi_report_file opened(const char *path, bool append)
+{
+    struct blyi_report_file file;
+    assert_int_equal(blyi_report_file_parse(path, &file), BLY_OK);
+    assert_int_equal(blyi_report_file_begin(&file, append), BLY_OK);
+    return file;
+}
+
+static void add(const struct blyi_report_file *file, const char *text)
+{
+    assert_int_equal(blyi_report_file_add(file, text, strlen(text)), BLY_OK);
+}
+
+static void destinations_are_told_by_their_end(void **state)
+{
+    (void)state;
+    struct blyi_report_file file;
+    assert_int_equal(blyi_report_file_parse("-", &file), BLY_OK);
+    assert_true(file.to_stderr);
+    assert_int_equal(blyi_report_file_parse("a.json", &file), BLY_OK);
+    assert_true(file.form == BLYI_REPORT_JSON && file.shared && file.path[0] == '/');
+    assert_int_equal(blyi_report_file_parse("/x/a-%p.txt", &file), BLY_OK);
+    assert_true(file.form == BLYI_REPORT_TEXT && !file.shared);
+    assert_int_equal(blyi_report_file_parse("a.html", &file), BLY_E_INVALID);
+    assert_non_null(strstr(bly_last_error(), "*.json"));
+    assert_int_equal(blyi_report_file_parse(".json", &file), BLY_E_INVALID);
+    assert_int_equal(blyi_report_file_parse("out", &file), BLY_E_INVALID);
+}
+
+static void a_new_run_begins_a_file_anew(void **state)
+{
+    (void)state;
+    const char *path = path_of("anew.txt");
+    for (int i = 0; i < 2; i++) {
+        pid_t pid = fork();
+        if (pid == 0) {
+            struct blyi_report_file file = opened(path, false);
+            add(&file, "once\n");
+            _exit(0);
+        }
+        waitpid(pid, NULL, 0);
+    }
+    assert_string_equal(content(path), "once\n");
+}
+
+/* Both children end before the process that began the file. */
+static void children_come_behind(const char *name, const char *const *texts)
+{
+    const char *path = path_of(name);
+    struct blyi_report_file file = opened(path, false);
+    for (int i = 1; i < 3; i++) {
+        pid_t pid = fork();
+        int status = -1;
+        if (pid == 0) {
+            struct blyi_report_file joined = opened(path, false);
+            _exit(blyi_report_file_add(&joined, texts[i], strlen(texts[i])) == BLY_OK ? 0 : 1);
+        }
+        waitpid(pid, &status, 0);
+        assert_int_equal(status, 0);
+    }
+    add(&file, texts[0]);
+}
+
+static void text_sections_follow_each_other(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"parent\n", "first\n", "second\n"};
+    children_come_behind("sections.txt", texts);
+    assert_string_equal(content(path_of("sections.txt")), "first\nsecond\nparent\n");
+}
+
+static void json_children_are_in_their_parents_object(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"{\n  \"pid\": 0,\n  \"findings\": []\n}\n",
+                                        "{\n  \"pid\": 1,\n  \"findings\": []\n}\n",
+                                        "{\n  \"pid\": 2,\n  \"findings\": []\n}\n"};
+    children_come_behind("children.json", texts);
+    json_t *report = json_loads(content(path_of("children.json")), 0, NULL);
+    assert_non_null(report);
+    json_t *children = json_object_get(report, "children");
+    assert_int_equal(json_integer_value(json_object_get(report, "pid")), 0);
+    assert_int_equal(json_array_size(children), 2);
+    for (size_t i = 0; i < 2; i++) {
+        json_t *pid = json_object_get(json_array_get(children, i), "pid");
+        assert_int_equal(json_integer_value(pid), i + 1);
+    }
+    json_decref(report);
+}
+
+static void append_adds_to_what_is_there(void **state)
+{
+    (void)state;
+    const char *path = path_of("append.json");
+    for (int i = 0; i < 3; i++) {
+        pid_t pid = fork();
+        if (pid == 0) {
+            char text[64];
+            struct blyi_report_file file = opened(path, true);
+            snprintf(text, sizeof(text), "{\n  \"n\": %d\n}\n", i);
+            add(&file, text);
+            _exit(0);
+        }
+        waitpid(pid, NULL, 0);
+    }
+    json_t *report = json_loads(content(path), 0, NULL);
+    assert_non_null(report);
+    assert_int_equal(json_integer_value(json_object_get(report, "n")), 0);
+    assert_int_equal(json_array_size(json_object_get(report, "children")), 2);
+    json_decref(report);
+}
+
+static void pid_in_the_name_keeps_processes_apart(void **state)
+{
+    (void)state;
+    char name[64];
+    struct blyi_report_file file = opened(path_of("p-%p.txt"), false);
+    add(&file, "mine\n");
+    add(&file, "mine again\n");
+    snprintf(name, sizeof(name), "p-%d.txt", (int)getpid());
+    assert_string_equal(content(path_of(name)), "mine again\n");
+}
+
+static void errors_name_the_file(void **state)
+{
+    (void)state;
+    struct blyi_report_file file;
+    assert_int_equal(blyi_report_file_parse("/nonexistent/x.txt", &file), BLY_OK);
+    assert_int_equal(blyi_report_file_begin(&file, false), BLY_E_IO);
+    assert_non_null(strstr(bly_last_error(), "/nonexistent/x.txt"));
+    assert_int_equal(blyi_report_file_add(&file, "x\n", 2), BLY_E_IO);
+}
+
+static int make_folder(void **state)
+{
+    (void)state;
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    char command[128];
+    snprintf(command, sizeof(command), "rm -r %s", folder);
+    return system(command);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(destinations_are_told_by_their_end),
+        cmocka_unit_test(a_new_run_begins_a_file_anew),
+        cmocka_unit_test(text_sections_follow_each_other),
+        cmocka_unit_test(json_children_are_in_their_parents_object),
+        cmocka_unit_test(append_adds_to_what_is_there),
+        cmocka_unit_test(pid_in_the_name_keeps_processes_apart),
+        cmocka_unit_test(errors_name_the_file),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
