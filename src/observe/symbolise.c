@@ -12,10 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include "base/clock.h"
 #include "base/host.h"
 #include "base/option.h"
 #include "base/site.h"
@@ -112,13 +112,21 @@ static char **helper_environment(void)
 
 struct helper {
     pid_t pid;
-    int to, from; /* non-blocking */
+    int fd; /* questions out, answers in; a socket, because a write to it can do without SIGPIPE */
+    size_t sent;
 };
 
-/* Descriptors 0 to 2 may be closed in this process; a pipe end there would confuse the spawn. */
-static bool make_pipe(int ends[2])
+static void close_both(const int ends[2])
 {
-    if (pipe2(ends, O_CLOEXEC) != 0)
+    for (int i = 0; i < 2; i++)
+        if (ends[i] >= 0)
+            close(ends[i]);
+}
+
+/* Descriptors 0 to 2 may be closed in this process; an end there would confuse the spawn. */
+static bool make_channel(int ends[2])
+{
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
         return false;
     for (int i = 0; i < 2; i++) {
         if (ends[i] > 2)
@@ -129,13 +137,11 @@ static bool make_pipe(int ends[2])
     }
     if (ends[0] >= 0 && ends[1] >= 0)
         return true;
-    for (int i = 0; i < 2; i++)
-        if (ends[i] >= 0)
-            close(ends[i]);
+    close_both(ends);
     return false;
 }
 
-static bool spawn_helper(const char *path, int input, int output, pid_t *pid)
+static bool spawn_helper(const char *path, int channel, pid_t *pid)
 {
     char name[] = "belay", command[] = "symbolize";
     char *argv[] = {name, command, NULL};
@@ -153,8 +159,8 @@ static bool spawn_helper(const char *path, int input, int output, pid_t *pid)
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &defaults);
     posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, input, 0);
-    posix_spawn_file_actions_adddup2(&actions, output, 1);
+    posix_spawn_file_actions_adddup2(&actions, channel, 0);
+    posix_spawn_file_actions_adddup2(&actions, channel, 1);
     posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
     int error = posix_spawn(pid, path, &actions, &attributes, argv, env);
     posix_spawn_file_actions_destroy(&actions);
@@ -166,26 +172,17 @@ static bool spawn_helper(const char *path, int input, int output, pid_t *pid)
 static bool helper_start(struct helper *helper)
 {
     char path[PATH_MAX];
-    int in[2], out[2];
-    if (!helper_path(path) || !make_pipe(in))
+    int ends[2];
+    if (!helper_path(path) || !make_channel(ends))
         return false;
-    if (!make_pipe(out)) {
-        close(in[0]);
-        close(in[1]);
-        return false;
-    }
-    bool started = spawn_helper(path, in[0], out[1], &helper->pid);
-    close(in[0]);
-    close(out[1]);
-    helper->to = in[1];
-    helper->from = out[0];
-    if (!started) {
-        close(helper->to);
-        close(helper->from);
+    if (!spawn_helper(path, ends[1], &helper->pid)) {
+        close_both(ends);
         return false;
     }
-    fcntl(helper->to, F_SETFL, O_NONBLOCK);
-    fcntl(helper->from, F_SETFL, O_NONBLOCK);
+    close(ends[1]);
+    helper->fd = ends[0];
+    helper->sent = 0;
+    fcntl(helper->fd, F_SETFL, O_NONBLOCK);
     return true;
 }
 
@@ -196,18 +193,18 @@ static uint64_t now_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* Sends what fits. The end of the request closes the pipe; a helper that went away is no error
- * here: reading tells. SIGPIPE is blocked by the caller. */
-static void pump_out(struct helper *helper, const struct buffer *request, size_t *sent)
+/* Sends what fits, and after all of it tells the helper that there is no more. A helper that
+ * went away is no error here: reading tells. */
+static void pump_out(struct helper *helper, const struct buffer *request)
 {
-    ssize_t n = write(helper->to, request->text + *sent, request->length - *sent);
+    ssize_t n = send(helper->fd, request->text + helper->sent, request->length - helper->sent,
+                     MSG_NOSIGNAL);
     if (n > 0)
-        *sent += (size_t)n;
-    bool broken = n < 0 && errno != EAGAIN && errno != EINTR;
-    if (broken || *sent == request->length) {
-        close(helper->to);
-        helper->to = -1;
-    }
+        helper->sent += (size_t)n;
+    else if (errno != EAGAIN && errno != EINTR)
+        helper->sent = request->length;
+    if (helper->sent == request->length)
+        shutdown(helper->fd, SHUT_WR);
 }
 
 /* False at the end of the answer. */
@@ -216,7 +213,7 @@ static bool pump_in(struct helper *helper, struct buffer *answer)
     if (!buffer_room(answer, 4096))
         return false;
     ssize_t n =
-        read(helper->from, answer->text + answer->length, answer->capacity - answer->length - 1);
+        read(helper->fd, answer->text + answer->length, answer->capacity - answer->length - 1);
     if (n > 0)
         answer->length += (size_t)n;
     return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
@@ -225,15 +222,16 @@ static bool pump_in(struct helper *helper, struct buffer *answer)
 static void converse(struct helper *helper, const struct buffer *request, struct buffer *answer)
 {
     uint64_t end = now_ms() + BLYI_SYMBOLISE_MS;
-    size_t sent = 0;
     for (uint64_t now = now_ms(); now < end; now = now_ms()) {
-        struct pollfd ends[2] = {{.fd = helper->from, .events = POLLIN},
-                                 {.fd = helper->to, .events = POLLOUT}};
-        if (poll(ends, 2, (int)(end - now)) < 0 && errno != EINTR)
+        bool more = helper->sent < request->length;
+        struct pollfd ready = {.fd = helper->fd, .events = POLLIN};
+        if (more)
+            ready.events |= POLLOUT;
+        if (poll(&ready, 1, (int)(end - now)) < 0 && errno != EINTR)
             break;
-        if (ends[1].revents != 0)
-            pump_out(helper, request, &sent);
-        if (ends[0].revents != 0 && !pump_in(helper, answer))
+        if (more && (ready.revents & POLLOUT))
+            pump_out(helper, request);
+        if ((ready.revents & ~POLLOUT) && !pump_in(helper, answer))
             break;
     }
 }
@@ -242,9 +240,7 @@ static void converse(struct helper *helper, const struct buffer *request, struct
  * have been collected by the program (SIGCHLD ignored, or a wait for any child). */
 static void helper_stop(struct helper *helper)
 {
-    if (helper->to >= 0)
-        close(helper->to);
-    close(helper->from);
+    close(helper->fd);
     for (int i = 0; i < 20; i++) {
         if (waitpid(helper->pid, NULL, WNOHANG) != 0)
             return;
