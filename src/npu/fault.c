@@ -14,6 +14,8 @@
 #include "npu/fault.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stddef.h>
@@ -33,8 +35,16 @@ struct attempt {
     uintptr_t address;
 };
 
-/* The handler reads it: the model makes that one load, without a call that may allocate. */
-static _Thread_local struct attempt *current __attribute__((tls_model("initial-exec")));
+/* The thread's attempt. A key and not a thread-local variable: the handler may read it without a
+ * call that allocates, which in a library opened by dlopen a variable allows with the
+ * initial-exec model alone; and one variable of that model puts all of the library's into the
+ * loader's small static reserve, so that dlopen("libascendcl.so") would fail. */
+static pthread_key_t current_key;
+
+static struct attempt *current(void)
+{
+    return pthread_getspecific(current_key);
+}
 
 static struct sigaction previous_segv, previous_bus;
 static struct blyi_lock lock = BLYI_LOCK_INIT(BLYI_RANK_OPTION); /* installation; innermost */
@@ -69,7 +79,7 @@ static bool is_ours(struct attempt *attempt, const siginfo_t *info)
 
 static _Noreturn void leave_try(void)
 {
-    _longjmp(current->back, 1);
+    _longjmp(current()->back, 1);
 }
 
 static void redirect(ucontext_t *context)
@@ -131,7 +141,7 @@ static void chain(int signal, siginfo_t *info, void *context)
 static void handler(int signal, siginfo_t *info, void *context)
 {
     int saved = errno;
-    struct attempt *attempt = current;
+    struct attempt *attempt = current();
     if (attempt != NULL && is_ours(attempt, info))
         redirect(context);
     else
@@ -154,7 +164,10 @@ bly_status blyi_fault_install(void)
 {
     bly_status status = BLY_OK;
     blyi_lock_take(&lock);
-    if (!installed) {
+    if (!installed && pthread_key_create(&current_key, NULL) != 0) {
+        status = blyi_fail(BLY_E_SYSTEM, "the process has no thread key left (%d are the limit)",
+                           PTHREAD_KEYS_MAX);
+    } else if (!installed) {
         status = install_one(SIGSEGV, &previous_segv);
         if (status == BLY_OK) {
             status = install_one(SIGBUS, &previous_bus);
@@ -162,6 +175,8 @@ bly_status blyi_fault_install(void)
                 sigaction(SIGSEGV, &previous_segv, NULL);
         }
         installed = status == BLY_OK;
+        if (!installed)
+            pthread_key_delete(current_key);
     }
     blyi_lock_drop(&lock);
     return status;
@@ -171,19 +186,21 @@ bool blyi_fault_try(void (*fn)(void *arg), void *arg, const struct blyi_fault_ra
                     uintptr_t *address)
 {
     struct attempt attempt;
-    struct attempt *volatile outer = current;
+    struct attempt *volatile outer = current();
     attempt.ranges = ranges;
     if (_setjmp(attempt.back) != 0) {
         *address = attempt.address;
-        current = outer;
+        (void)pthread_setspecific(current_key, outer);
         return false;
     }
     /* The handler runs in this thread: the compiler alone must keep the order. */
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    current = &attempt;
+    /* Fails only when 32 other keys are in use and the host has no memory: then a fault ends the
+     * process, as it would without us. */
+    (void)pthread_setspecific(current_key, &attempt);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     fn(arg);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    current = outer;
+    (void)pthread_setspecific(current_key, outer);
     return true;
 }
