@@ -1,0 +1,1 @@
+belay run --hbm 1GiB -- $PROGRAMS/linked 3

@@ -1,0 +1,1 @@
+belay run --report none -- $PROGRAMS/opened

@@ -1,0 +1,8 @@
+belay run -- sh -c 'exit 7'; echo "status $?"
+belay run sh -c 'kill -TERM $$'; echo "status $?"
+belay run --report none $PROGRAMS/linked 5; echo "status $?"
+belay run -- not-here-at-all; echo "status $?"
+belay run -- ./not-here; echo "status $?"
+: >plain; belay run -- ./plain; echo "status $?"
+belay run -- /; echo "status $?"
+printf 'no format' >odd; chmod +x odd; belay run -- ./odd; echo "status $?"

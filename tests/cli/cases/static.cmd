@@ -1,0 +1,1 @@
+belay run -- $PROGRAMS/static_program; echo "status $?"
