@@ -50,11 +50,14 @@ uint64_t blyi_maps_used(void)
     return (uint64_t)atomic_load_explicit(&used, memory_order_relaxed);
 }
 
-bly_status blyi_maps_check(const char *owner, int64_t more)
+bool blyi_maps_allow(int64_t more)
+{
+    return more <= 0 || blyi_maps_used() + (uint64_t)more <= blyi_maps_budget();
+}
+
+bly_status blyi_maps_spent(const char *owner, int64_t more)
 {
     uint64_t budget = blyi_maps_budget();
-    if (likely(more <= 0 || blyi_maps_used() + (uint64_t)more <= budget))
-        return BLY_OK;
     return blyi_fail(BLY_E_SYSTEM,
                      "%s: host mappings ran out: %" PRIu64 " in use, %" PRId64 " more needed, "
                      "Belay allows itself %" PRIu64 ", 3/4 of vm.max_map_count %" PRIu64,

@@ -7,13 +7,16 @@
 #define BLYI_MAPS_H
 
 #include <belay/base.h>
+#include <stdbool.h>
 
 void blyi_maps_add(int64_t n);
 uint64_t blyi_maps_used(void);
 uint64_t blyi_maps_budget(void);
 
-/* E_SYSTEM with a sentence when `more` mappings pass the budget. */
-bly_status blyi_maps_check(const char *owner, int64_t more);
+/* Whether `more` mappings stay within the budget. */
+bool blyi_maps_allow(int64_t more);
+/* E_SYSTEM with a sentence: they do not. */
+bly_status blyi_maps_spent(const char *owner, int64_t more);
 /* E_SYSTEM with a sentence: the kernel refused to map `bytes` with `error`. */
 bly_status blyi_maps_refused(const char *owner, uint64_t bytes, int error);
 

@@ -201,9 +201,8 @@ bly_status blyi_window_map(struct blyi_window *w, uintptr_t address, int fd, uin
     bly_assert(n > 0 && first + n <= granules_of(w));
     char who[32];
     int64_t more = edges(w, first, n, entry, entry + n - 1) - edges(w, first, n, 0, 0);
-    bly_status status = blyi_maps_check(owner_text(w, who), more);
-    if (status != BLY_OK)
-        return status;
+    if (unlikely(!blyi_maps_allow(more)))
+        return blyi_maps_spent(owner_text(w, who), more);
     void *at = blyi_sys_mmap((void *)address, n * BLYI_GRANULE, PROT_READ | PROT_WRITE,
                              MAP_SHARED | MAP_FIXED, fd, (off_t)(first_frame * BLYI_GRANULE));
     if (at == MAP_FAILED)
