@@ -21,8 +21,6 @@
 #include "base/site.h"
 #include "observe/module.h"
 
-extern char **environ;
-
 static char no_text[] = "(no host memory for a name)";
 static char no_file[] = "";
 

@@ -75,9 +75,11 @@ static int take_options(int argc, char **argv, int *at)
 static int begin_report(void)
 {
     struct blyi_report_file file;
-    if (getenv("BELAY_REPORT") == NULL)
-        setenv("BELAY_REPORT", "-", 1);
     const char *where = getenv("BELAY_REPORT");
+    if (where == NULL) {
+        where = "-";
+        setenv("BELAY_REPORT", where, 1);
+    }
     const char *begun = getenv("BELAY_REPORT_APPEND");
     if (where[0] == '\0')
         return 0;

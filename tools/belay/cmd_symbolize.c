@@ -26,14 +26,15 @@ static struct sources *module_sources(const char *path, const char *build_id)
     for (struct module *module = modules; module != NULL; module = module->next)
         if (strcmp(module->path, path) == 0 && strcmp(module->build_id, build_id) == 0)
             return module->sources;
-    struct module *module = malloc(sizeof(*module) + strlen(path) + 1);
+    size_t size = strlen(path) + 1;
+    struct module *module = malloc(sizeof(*module) + size);
     char *id = strdup(build_id);
     if (module == NULL || id == NULL) {
         free(module);
         free(id);
         return NULL;
     }
-    strcpy(module->path, path);
+    memcpy(module->path, path, size);
     module->build_id = id;
     module->sources = sources_open(path, build_id);
     module->next = modules;

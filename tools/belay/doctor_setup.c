@@ -13,8 +13,6 @@
 #include "base/option.h"
 #include "install.h"
 
-extern char **environ;
-
 void check_library(struct result *result)
 {
     char path[PATH_MAX] = "libascendcl.so";

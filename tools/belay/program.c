@@ -35,7 +35,7 @@ static bool find_in_path(const char *name, char path[PATH_MAX])
         snprintf(candidate, sizeof(candidate), "%.*s%s%s", (int)length, folder, length ? "/" : "",
                  name);
         if (is_file(candidate)) {
-            strcpy(path, candidate);
+            memcpy(path, candidate, sizeof(candidate));
             found = true;
             if (access(path, X_OK) == 0)
                 break;
@@ -157,12 +157,12 @@ int program_look(const char *name, struct program *out)
         say("%s: %s", out->path, strerror(errno));
         return EXIT_CANNOT_RUN;
     }
-    strcpy(out->binary, out->path);
+    memcpy(out->binary, out->path, sizeof(out->binary));
     for (int i = 0; i < MAX_SCRIPTS; i++) {
         char interpreter[PATH_MAX];
         if (!script_interpreter(out->binary, interpreter))
             break;
-        strcpy(out->binary, interpreter);
+        memcpy(out->binary, interpreter, sizeof(out->binary));
     }
     look_at_binary(out);
     return 0;
