@@ -50,6 +50,7 @@ static struct {
     struct blyi_ranges free_pages; /* of the window, in pages */
     struct blyi_tree blocks;       /* live and dying */
     uint64_t booked; /* bytes that count toward the limit: blocks, made or being made */
+    uint64_t elsewhere; /* of those, what is pinned elsewhere (blyi_pinned_book) */
     uint64_t live, asked, peak, locked, n_live;
     struct block *aside; /* addresses that could not be given back yet, by `next` */
 } pinned = {.lock = BLYI_LOCK_INIT(BLYI_RANK_PINNED)};
@@ -353,6 +354,26 @@ void blyi_pinned_release(const void *address)
     blyi_lock_drop(&pinned.lock);
 }
 
+bly_status blyi_pinned_book(uint64_t asked, uint64_t backed)
+{
+    blyi_lock_take(&pinned.lock);
+    bly_status status = check_limits_locked(asked, backed);
+    if (status == BLY_OK) {
+        pinned.booked += backed;
+        pinned.elsewhere += backed;
+    }
+    blyi_lock_drop(&pinned.lock);
+    return status;
+}
+
+void blyi_pinned_unbook(uint64_t backed)
+{
+    blyi_lock_take(&pinned.lock);
+    pinned.booked -= backed;
+    pinned.elsewhere -= backed;
+    blyi_lock_drop(&pinned.lock);
+}
+
 static void describe(const struct block *block, struct blyi_pinned_block *out)
 {
     *out = (struct blyi_pinned_block){.address = start_of(block),
@@ -423,7 +444,7 @@ bool blyi_pinned_audit(void)
     if (pinned.window)
         sound = sound && blyi_tree_audit(&pinned.blocks) && blyi_ranges_audit(&pinned.free_pages) &&
                 pinned.free_pages.total * PAGE + live + aside == pinned.window->size;
-    sound = sound && live == pinned.live && live == pinned.booked && asked == pinned.asked &&
+    sound = sound && live == pinned.live && live + pinned.elsewhere == pinned.booked && asked == pinned.asked &&
             locked == pinned.locked && pinned.n_live == pinned.blocks.count;
     blyi_lock_drop(&pinned.lock);
     return sound;

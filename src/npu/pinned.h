@@ -32,6 +32,11 @@ bool blyi_pinned_find(const void *address, struct blyi_pinned_block *out);
 bool blyi_pinned_hold(const void *address, uint64_t size);
 void blyi_pinned_release(const void *address);
 
+/* Counts bytes toward the limits that are pinned elsewhere: physical memory of the host (vmm.h),
+ * registrations (registered.h). E_PIN_LIMIT. [any] */
+bly_status blyi_pinned_book(uint64_t asked, uint64_t backed);
+void blyi_pinned_unbook(uint64_t backed);
+
 struct blyi_pinned_figures {
     uint64_t live;   /* bytes pinned by blocks */
     uint64_t asked;
