@@ -62,8 +62,8 @@ bly_status blyi_backing_create(int card, uint32_t n_frames, struct blyi_backing 
     struct blyi_backing *b = blyi_host_calloc(1, sizeof *b);
     uint64_t *words = blyi_host_calloc(n_words * 4, sizeof *words);
     if (!b || !words) {
-        status = blyi_fail(BLY_E_HOST_MEMORY, "%s: no host memory for the state of %u frames",
-                           name, n_frames);
+        status = blyi_fail(BLY_E_HOST_MEMORY, "%s: no host memory for the state of %u frames", name,
+                           n_frames);
         goto free;
     }
     memcpy(b->name, name, sizeof name);
@@ -161,9 +161,9 @@ static bly_status commit_run_locked(struct blyi_backing *b, uint32_t first, uint
     blyi_host_room_give((count - done) * BLYI_FRAME_SIZE);
     blyi_stat_add(BLYI_STAT_host_short, 1);
     char text[BLYI_HOST_ROOM_TEXT];
-    return blyi_fail(
-        BLY_E_HOST_MEMORY, "%s: the host refused memory for frame %u, the %u. of %u: %s; %s",
-        b->name, first + done, done + 1, count, strerror(error), blyi_host_room_text(text));
+    return blyi_fail(BLY_E_HOST_MEMORY,
+                     "%s: the host refused memory for frame %u, the %u. of %u: %s; %s", b->name,
+                     first + done, done + 1, count, strerror(error), blyi_host_room_text(text));
 }
 
 /* Not under a lock: trimming takes the locks of other backings. */

@@ -53,8 +53,8 @@ static bly_status check_range(const void *address, uint64_t size, enum blyi_acce
 static int accessor_of(const void *dst, const void *src, int issuer)
 {
     int to = -1, from = -1;
-    if (blyi_place_of(dst, &to) != BLYI_PLACE_CARD || blyi_place_of(src, &from) != BLYI_PLACE_CARD ||
-        to == from || to < 0 || from < 0)
+    if (blyi_place_of(dst, &to) != BLYI_PLACE_CARD ||
+        blyi_place_of(src, &from) != BLYI_PLACE_CARD || to == from || to < 0 || from < 0)
         return -1;
     if (issuer < 0 && blyi_device_get(&issuer) != BLY_OK) {
         blyi_fail_clear();
@@ -132,8 +132,8 @@ static bly_status copy_rows(void *dst, uint64_t dpitch, const void *src, uint64_
                          height, dpitch, spitch);
     /* All rows are checked before the first is written: a refused copy changes nothing. */
     for (uint64_t row = 0; row < height; row++) {
-        bly_status status = check_range((const char *)src + row * spitch, width, BLYI_READ,
-                                        accessor);
+        bly_status status =
+            check_range((const char *)src + row * spitch, width, BLYI_READ, accessor);
         if (status == BLY_OK)
             status = check_range((char *)dst + row * dpitch, width, BLYI_WRITE, accessor);
         if (status != BLY_OK)
@@ -153,8 +153,7 @@ bly_status blyi_copy_now(void *dst, const void *src, uint64_t size)
     bly_status status = blyi_runtime_enter();
     if (status != BLY_OK || size == 0 || dst == src)
         return status;
-    BLYI_PROBE(COPY, .card = -1, .address = (uintptr_t)dst, .other = (uintptr_t)src,
-               .size = size);
+    BLYI_PROBE(COPY, .card = -1, .address = (uintptr_t)dst, .other = (uintptr_t)src, .size = size);
     blyi_stat_add(BLYI_STAT_tasks_inline, 1);
     return copy_range(dst, src, size, -1);
 }
@@ -185,8 +184,8 @@ bly_status blyi_copy_task(const struct blyi_stream *stream, const struct blyi_ta
 {
     bly_status status;
     if (task->kind == BLYI_TASK_COPY)
-        status = copy_range(task->u.copy.dst, task->u.copy.src, task->u.copy.size,
-                            stream->card->id);
+        status =
+            copy_range(task->u.copy.dst, task->u.copy.src, task->u.copy.size, stream->card->id);
     else if (task->kind == BLYI_TASK_COPY2D)
         status = copy_rows(task->u.copy2d.dst, task->u.copy2d.dpitch, task->u.copy2d.src,
                            task->u.copy2d.spitch, task->u.copy2d.width, task->u.copy2d.height,
@@ -244,9 +243,8 @@ bly_status blyi_copy_async(void *dst, const void *src, uint64_t size, void *hand
     if (status != BLY_OK)
         return status;
     if (size != 0 && dst != src) {
-        BLYI_PROBE(COPY, .card = stream->card->id, .stream = stream->id,
-                   .address = (uintptr_t)dst, .other = (uintptr_t)src, .size = size,
-                   .site = site);
+        BLYI_PROBE(COPY, .card = stream->card->id, .stream = stream->id, .address = (uintptr_t)dst,
+                   .other = (uintptr_t)src, .size = size, .site = site);
         if (is_pageable(dst) || is_pageable(src)) {
             drain(stream);
             status = copy_range(dst, src, size, stream->card->id);
@@ -269,8 +267,8 @@ bly_status blyi_set_async(void *dst, uint8_t value, uint64_t size, void *handle,
     if (status != BLY_OK)
         return status;
     if (size != 0) {
-        BLYI_PROBE(SET, .card = stream->card->id, .stream = stream->id,
-                   .address = (uintptr_t)dst, .size = size, .site = site);
+        BLYI_PROBE(SET, .card = stream->card->id, .stream = stream->id, .address = (uintptr_t)dst,
+                   .size = size, .site = site);
         if (is_pageable(dst)) {
             drain(stream);
             status = set_range(dst, value, size);
@@ -294,13 +292,11 @@ bly_status blyi_copy2d_async(void *dst, uint64_t dpitch, const void *src, uint64
         return status;
     if (width != 0 && height != 0) {
         uint64_t dspan = 0, sspan = 0;
-        BLYI_PROBE(COPY, .card = stream->card->id, .stream = stream->id,
-                   .address = (uintptr_t)dst, .other = (uintptr_t)src, .size = width * height,
-                   .site = site);
+        BLYI_PROBE(COPY, .card = stream->card->id, .stream = stream->id, .address = (uintptr_t)dst,
+                   .other = (uintptr_t)src, .size = width * height, .site = site);
         if (is_pageable(dst) || is_pageable(src)) {
             drain(stream);
-            status =
-                copy_rows(dst, dpitch, src, spitch, width, height, stream->card->id);
+            status = copy_rows(dst, dpitch, src, spitch, width, height, stream->card->id);
         } else {
             struct blyi_task task = {.kind = BLYI_TASK_COPY2D, .site = site};
             task.u.copy2d.dst = dst;

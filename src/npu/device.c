@@ -261,7 +261,7 @@ void blyi_device_finalise(void)
         blyi_lock_drop(&blyi_contexts_lock);
         struct blyi_card *open = blyi_card_get(card);
         if (held && release(card, true) != BLY_OK)
-            blyi_fail_clear(); /* another thread reset it meanwhile */
+            blyi_fail_clear();            /* another thread reset it meanwhile */
         else if (!held && open != NULL) { /* what explicit contexts left */
             blyi_physical_free_all(open);
             blyi_mem_free_all(open);

@@ -47,9 +47,9 @@ static bly_status map_run(const struct blyi_mapping *m, struct blyi_run run, uin
     struct blyi_backing *backing = backing_of(m->physical);
     bool committed;
     uint32_t same = blyi_backing_span(backing, run.first, run.count, &committed);
-    bly_status status = blyi_window_map(
-        blyi_vmm.window, address, blyi_backing_fd(backing), run.first, run.count,
-        flags_of(m) | (committed ? BLYI_ENTRY_COMMITTED : 0));
+    bly_status status =
+        blyi_window_map(blyi_vmm.window, address, blyi_backing_fd(backing), run.first, run.count,
+                        flags_of(m) | (committed ? BLYI_ENTRY_COMMITTED : 0));
     for (uint32_t at = same; status == BLY_OK && at < run.count; at += same) {
         same = blyi_backing_span(backing, run.first + at, run.count - at, &committed);
         blyi_window_set_flags(blyi_vmm.window, address + at * BLYI_GRANULE, same,
@@ -207,19 +207,17 @@ bly_status blyi_mapping_make(uintptr_t address, uint64_t size, uint64_t offset, 
 void blyi_mapping_remove_locked(struct blyi_mapping *m, uint32_t site, bool by_reset)
 {
     struct blyi_physical *p = m->physical;
-    if (m->mapped &&
-        !blyi_window_unmap(blyi_vmm.window, m->node.key, p->size / BLYI_GRANULE))
+    if (m->mapped && !blyi_window_unmap(blyi_vmm.window, m->node.key, p->size / BLYI_GRANULE))
         m->reservation->broken = true;
     blyi_tree_remove(&blyi_vmm.mappings, &m->node);
     m->reservation->n_mappings--;
     blyi_vmm.mapped -= p->size;
     __atomic_store_n(&p->n_mappings, p->n_mappings - 1, __ATOMIC_RELAXED);
-    blyi_freed_add(blyi_vmm.unmapped,
-                   &(struct blyi_freed_block){.address = m->node.key,
-                                              .backed = p->size,
-                                              .alloc_site = p->site,
-                                              .free_site = site,
-                                              .time_ns = blyi_clock_ns()});
+    blyi_freed_add(blyi_vmm.unmapped, &(struct blyi_freed_block){.address = m->node.key,
+                                                                 .backed = p->size,
+                                                                 .alloc_site = p->site,
+                                                                 .free_site = site,
+                                                                 .time_ns = blyi_clock_ns()});
     emit(m, false, site, by_reset);
     blyi_physical_settle_locked(p, by_reset);
     blyi_host_free(m);
@@ -231,8 +229,8 @@ static bly_status refuse_unmap_locked(uintptr_t address)
     const struct blyi_mapping *m = blyi_mapping_find_locked(address);
     if (m)
         return blyi_fail(BLY_E_INVALID,
-                         "cannot unmap 0x%" PRIxPTR ": it is %" PRIu64
-                         " bytes inside 0x%" PRIxPTR " of %s mapped at %s",
+                         "cannot unmap 0x%" PRIxPTR ": it is %" PRIu64 " bytes inside 0x%" PRIxPTR
+                         " of %s mapped at %s",
                          address, (uint64_t)(address - m->node.key), (uintptr_t)m->node.key,
                          blyi_size_text(m->physical->size, size), blyi_site_text(m->site, site));
     const struct blyi_freed_block *was =

@@ -27,9 +27,9 @@ static void append_unmapped_locked(uintptr_t bad)
     if (was)
         blyi_fail_append("; unmapped %" PRIu64 " us ago at %s: range 0x%" PRIxPTR
                          " of %s, physical memory made at %s",
-                         (blyi_clock_ns() - was->time_ns) / 1000,
-                         blyi_site_text(was->free_site, a), was->address,
-                         blyi_size_text(was->backed, size), blyi_site_text(was->alloc_site, b));
+                         (blyi_clock_ns() - was->time_ns) / 1000, blyi_site_text(was->free_site, a),
+                         was->address, blyi_size_text(was->backed, size),
+                         blyi_site_text(was->alloc_site, b));
 }
 
 static bly_status fail_locked(const struct range *range, uintptr_t bad)
@@ -37,10 +37,10 @@ static bly_status fail_locked(const struct range *range, uintptr_t bad)
     char size[BLYI_SIZE_TEXT], site[BLYI_SITE_TEXT];
     const struct blyi_reservation *r = blyi_reservation_find_locked(bad);
     const struct blyi_mapping *m = blyi_mapping_find_locked(bad);
-    bly_status status = blyi_fail(
-        BLY_E_FAULT, "%s of %s at 0x%" PRIxPTR " touches 0x%" PRIxPTR ", which is ",
-        range->access & BLYI_WRITE ? "write" : "read",
-        blyi_size_text(range->end - range->start, size), range->start, bad);
+    bly_status status =
+        blyi_fail(BLY_E_FAULT, "%s of %s at 0x%" PRIxPTR " touches 0x%" PRIxPTR ", which is ",
+                  range->access & BLYI_WRITE ? "write" : "read",
+                  blyi_size_text(range->end - range->start, size), range->start, bad);
     if (m && range->accessor >= 0)
         blyi_fail_append("mapped at %s, without access for card %d (aclrtMemSetAccess)",
                          blyi_site_text(m->site, site), range->accessor);

@@ -197,10 +197,10 @@ static bly_status create_host_locked(struct blyi_physical *p, struct attempt *tr
         return status;
     status = take_frames_locked(p, try);
     if (try->short_of_frames)
-        status = blyi_fail(
-            BLY_E_NO_MEMORY, "host memory: no room for %s%s: free %s", blyi_size_text(p->asked, a),
-            p->contiguous ? " in contiguous frames" : "",
-            blyi_size_text(blyi_frames_free(blyi_vmm.host_frames) * BLYI_FRAME_SIZE, b));
+        status =
+            blyi_fail(BLY_E_NO_MEMORY, "host memory: no room for %s%s: free %s",
+                      blyi_size_text(p->asked, a), p->contiguous ? " in contiguous frames" : "",
+                      blyi_size_text(blyi_frames_free(blyi_vmm.host_frames) * BLYI_FRAME_SIZE, b));
     if (status == BLY_OK)
         status = blyi_handle_create(BLYI_HANDLE_PHYSICAL, p, NULL, &p->handle);
     if (status != BLY_OK) {
@@ -247,6 +247,7 @@ bly_status blyi_physical_create(const struct blyi_physical_request *request, voi
     p->size = blyi_align_up(request->size, giant ? GiB : BLYI_FRAME_SIZE);
     p->page_kind = request->page_kind;
     p->contiguous = request->contiguous;
+    p->on_node = request->on_node;
     p->numa = request->numa;
     p->site = request->site;
     p->refs = 1;
@@ -328,6 +329,7 @@ static void describe(const struct blyi_physical *p, struct blyi_physical_info *o
                                        .size = p->size,
                                        .page_kind = p->page_kind,
                                        .contiguous = p->contiguous,
+                                       .on_node = p->on_node,
                                        .numa = p->numa,
                                        .refs = __atomic_load_n(&p->refs, __ATOMIC_RELAXED),
                                        .n_mappings = n_mappings_of(p),

@@ -17,11 +17,12 @@ struct blyi_card;
 #define BLYI_PHYSICAL_HOST (-1) /* in place of a card */
 
 struct blyi_physical_request {
-    struct blyi_card *card; /* NULL: memory of the host */
-    uint64_t size;          /* as asked */
+    struct blyi_card *card;        /* NULL: memory of the host */
+    uint64_t size;                 /* as asked */
     enum blyi_page_kind page_kind; /* HUGE, or GIANT on a card */
-    bool contiguous;        /* peer-to-peer: one run of frames */
-    uint32_t numa;          /* host: the node asked for; 0 when none */
+    bool contiguous;               /* peer-to-peer: one run of frames */
+    bool on_node;                  /* host: asked for on a memory node */
+    uint32_t numa;                 /* which */
     uint32_t site;
 };
 
@@ -36,6 +37,7 @@ struct blyi_physical_info {
     uint64_t asked, size;
     enum blyi_page_kind page_kind;
     bool contiguous;
+    bool on_node;
     uint32_t numa;
     uint32_t refs, n_mappings;
     uint32_t site;

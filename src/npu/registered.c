@@ -143,8 +143,8 @@ static bly_status refuse_locked(uintptr_t address)
         return blyi_fail(BLY_E_NOT_REGISTERED,
                          "cannot unregister 0x%" PRIxPTR ": it is %" PRIu64
                          " bytes inside the range 0x%" PRIxPTR " of %s registered at %s",
-                         address, (uint64_t)(address - range->node.key),
-                         (uintptr_t)range->node.key, blyi_size_text(range->data.size, size),
+                         address, (uint64_t)(address - range->node.key), (uintptr_t)range->node.key,
+                         blyi_size_text(range->data.size, size),
                          blyi_site_text(range->data.site, site));
     return blyi_fail(BLY_E_NOT_REGISTERED,
                      "cannot unregister 0x%" PRIxPTR ": no range is registered there", address);

@@ -40,7 +40,8 @@ void blyi_run_give(struct blyi_card *card, struct blyi_run run)
     blyi_backing_retire(card->backing, run.first, run.count);
 }
 
-static bly_status map_run(struct blyi_card *card, struct blyi_run run, uintptr_t address, uint64_t flags)
+static bly_status map_run(struct blyi_card *card, struct blyi_run run, uintptr_t address,
+                          uint64_t flags)
 {
     bool committed;
     blyi_backing_reuse(card->backing, run.first, run.count);
@@ -93,7 +94,8 @@ bly_status blyi_span_take(struct blyi_card *card, const struct blyi_span_request
     if (status != BLY_OK)
         return status;
 
-    struct blyi_run run = {0, 0}, next = {0, 0}; /* `run` waits for a neighbour before it is mapped */
+    struct blyi_run run = {0, 0},
+                    next = {0, 0}; /* `run` waits for a neighbour before it is mapped */
     uint32_t mapped = 0, taken = 0;
     while (taken < request->n) {
         if (!blyi_run_take(card, request->kind, request->n - taken, &next)) {

@@ -188,8 +188,9 @@ static bly_status use_beyond(const struct blyi_window *w, uintptr_t start, uint6
     if (w->owner == BLYI_WINDOW_VMM)
         return blyi_fail(BLY_E_FAULT, "%s at 0x%" PRIxPTR " reach past the reserved addresses",
                          blyi_size_text(size, text), start);
-    return blyi_fail(BLY_E_FAULT, "card %d: %s at 0x%" PRIxPTR " reach past the end of its addresses",
-                     w->owner, blyi_size_text(size, text), start);
+    return blyi_fail(BLY_E_FAULT,
+                     "card %d: %s at 0x%" PRIxPTR " reach past the end of its addresses", w->owner,
+                     blyi_size_text(size, text), start);
 }
 
 bly_status blyi_mem_use_by(const void *address, uint64_t size, enum blyi_access access,

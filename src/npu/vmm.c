@@ -17,9 +17,9 @@
 
 #define TiB (GiB << 10)
 /* Hints of programs lie in 16 .. 24 TiB. */
-#define HINT_END ((uintptr_t)(24 * TiB))
-#define ELSEWHERE (512 * GiB) /* where they are not free */
-#define LEAST     (2 * GiB)
+#define HINT_END     ((uintptr_t)(24 * TiB))
+#define ELSEWHERE    (512 * GiB) /* where they are not free */
+#define LEAST        (2 * GiB)
 #define GRANULES_GIB (GiB / BLYI_GRANULE)
 
 struct blyi_vmm blyi_vmm = {.lock = BLYI_LOCK_INIT(BLYI_RANK_VMM),
@@ -117,11 +117,10 @@ static bly_status take_expected_locked(uint64_t size, uintptr_t expect)
     if (!r)
         return blyi_fail(status, "reserve %s at 0x%" PRIxPTR ": the addresses are in use",
                          blyi_size_text(size, a), expect);
-    return blyi_fail(status,
-                     "reserve %s at 0x%" PRIxPTR ": the range 0x%" PRIxPTR
-                     " of %s was reserved at %s",
-                     blyi_size_text(size, a), expect, (uintptr_t)r->node.key,
-                     blyi_size_text(r->size, b), blyi_site_text(r->site, site));
+    return blyi_fail(
+        status, "reserve %s at 0x%" PRIxPTR ": the range 0x%" PRIxPTR " of %s was reserved at %s",
+        blyi_size_text(size, a), expect, (uintptr_t)r->node.key, blyi_size_text(r->size, b),
+        blyi_site_text(r->site, site));
 }
 
 static bly_status take_locked(uint64_t size, uintptr_t expect, uintptr_t *address)
@@ -190,8 +189,8 @@ static bly_status refuse_mapped_locked(const struct blyi_reservation *r)
     const struct blyi_mapping *first =
         blyi_mapping_of(blyi_tree_ceil(&blyi_vmm.mappings, r->node.key));
     return blyi_fail(BLY_E_INVALID,
-                     "cannot release 0x%" PRIxPTR " of %s: mappings in it: %u, the first 0x%" PRIxPTR
-                     " of %s made at %s",
+                     "cannot release 0x%" PRIxPTR
+                     " of %s: mappings in it: %u, the first 0x%" PRIxPTR " of %s made at %s",
                      (uintptr_t)r->node.key, blyi_size_text(r->size, a), r->n_mappings,
                      (uintptr_t)first->node.key, blyi_size_text(first->physical->size, b),
                      blyi_site_text(first->site, site));
@@ -299,11 +298,10 @@ static bool audit_mapping(const struct blyi_mapping *m)
             uint64_t entry = blyi_window_entry(blyi_vmm.window, at);
             if (!m->mapped && entry != 0)
                 return false;
-            if (m->mapped &&
-                (!(entry & BLYI_ENTRY_MAPPED) || blyi_entry_owner(entry) != owner ||
-                 blyi_entry_frame(entry) != p->runs[r].first + i ||
-                 ((entry & BLYI_ENTRY_OWN) != 0) != own ||
-                 ((entry & BLYI_ENTRY_HOST) != 0) != m->host))
+            if (m->mapped && (!(entry & BLYI_ENTRY_MAPPED) || blyi_entry_owner(entry) != owner ||
+                              blyi_entry_frame(entry) != p->runs[r].first + i ||
+                              ((entry & BLYI_ENTRY_OWN) != 0) != own ||
+                              ((entry & BLYI_ENTRY_HOST) != 0) != m->host))
                 return false;
         }
     return at == m->node.key + p->size;

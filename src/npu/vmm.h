@@ -34,10 +34,10 @@ bly_status blyi_vmm_release(uintptr_t address, uint32_t site);
 bool blyi_vmm_find(uintptr_t address, struct blyi_reservation_info *out);
 
 struct blyi_vmm_figures {
-    uint64_t reservations, reserved;  /* how many, bytes */
+    uint64_t reservations, reserved; /* how many, bytes */
     uint64_t mappings, mapped;
-    uint64_t handles, handle_bytes;   /* physical memory, cards and host */
-    uint64_t orphans, orphan_bytes;   /* of those, mapped nowhere */
+    uint64_t handles, handle_bytes; /* physical memory, cards and host */
+    uint64_t orphans, orphan_bytes; /* of those, mapped nowhere */
     uint64_t window_base, window_size;
 };
 /* card -1: handles of the host's memory; reservations and mappings are of all cards. */

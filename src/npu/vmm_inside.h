@@ -22,7 +22,7 @@ struct blyi_physical {
     struct blyi_card *card; /* NULL: the host's memory */
     uint64_t asked, size, time_ns;
     enum blyi_page_kind page_kind;
-    bool contiguous;
+    bool contiguous, on_node;
     uint32_t numa, site;
     void *id;     /* the first handle; names it in probes */
     void *handle; /* NULL: the program's references are gone */
@@ -54,7 +54,7 @@ struct blyi_vmm {
     struct blyi_lock lock;      /* rank VMM; guards all here */
     struct blyi_window *window; /* made at the first reservation */
     struct blyi_tree reservations, mappings;
-    struct blyi_list host;      /* physical memory of the host */
+    struct blyi_list host; /* physical memory of the host */
     struct blyi_frames *host_frames;
     struct blyi_backing *host_backing;
     struct blyi_freed *unmapped; /* made with the window */

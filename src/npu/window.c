@@ -37,8 +37,8 @@
 
 #define RESERVED (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
 
-/* Slot 0 is the window of reserved addresses, 1 the pinned window, n + 2 that of card n. Release/acquire: who finds a window sees it
- * whole. n_slots only grows. */
+/* Slot 0 is the window of reserved addresses, 1 the pinned window, n + 2 that of card n.
+ * Release/acquire: who finds a window sees it whole. n_slots only grows. */
 static _Atomic(struct blyi_window *) windows[WINDOW_MAX];
 static _Atomic int n_slots;
 

@@ -23,14 +23,14 @@
 #define BLYI_GRANULE       ((uint64_t)2 << 20)
 #define BLYI_GRANULE_SHIFT 21
 
-#define BLYI_ENTRY_MAPPED    ((uint64_t)1 << 32) /* a frame is behind the granule */
-#define BLYI_ENTRY_COMMITTED ((uint64_t)1 << 33) /* the host backs it: no fault can fail */
-#define BLYI_ENTRY_PARTIAL   ((uint64_t)1 << 34) /* a frame of normal pages: ask memory.h */
-#define BLYI_ENTRY_READONLY  ((uint64_t)1 << 35)
-#define BLYI_ENTRY_SMALL     ((uint64_t)1 << 36) /* behaves as 4 KiB pages */
-#define BLYI_ENTRY_GIANT     ((uint64_t)1 << 37) /* behaves as 1 GiB pages */
-#define BLYI_ENTRY_OWN       ((uint64_t)1 << 38) /* reserved: the card of the frame may touch it */
-#define BLYI_ENTRY_HOST      ((uint64_t)1 << 39) /* reserved: host code may touch it */
+#define BLYI_ENTRY_MAPPED      ((uint64_t)1 << 32) /* a frame is behind the granule */
+#define BLYI_ENTRY_COMMITTED   ((uint64_t)1 << 33) /* the host backs it: no fault can fail */
+#define BLYI_ENTRY_PARTIAL     ((uint64_t)1 << 34) /* a frame of normal pages: ask memory.h */
+#define BLYI_ENTRY_READONLY    ((uint64_t)1 << 35)
+#define BLYI_ENTRY_SMALL       ((uint64_t)1 << 36) /* behaves as 4 KiB pages */
+#define BLYI_ENTRY_GIANT       ((uint64_t)1 << 37) /* behaves as 1 GiB pages */
+#define BLYI_ENTRY_OWN         ((uint64_t)1 << 38) /* reserved: the card of the frame may touch it */
+#define BLYI_ENTRY_HOST        ((uint64_t)1 << 39) /* reserved: host code may touch it */
 #define BLYI_ENTRY_OWNER_SHIFT 44
 #define BLYI_ENTRY_OWNER_MASK  ((uint64_t)0x7f << BLYI_ENTRY_OWNER_SHIFT)
 

@@ -92,8 +92,13 @@ static void host_memory_that_is_not_there_is_an_error(void **state)
     assert_status(blyi_copy_now(pages + 2 * 4096, card, 10), BLY_E_FAULT);
     assert_ok(blyi_copy_now(card, pages + 2 * 4096, 4096));
     assert_status(blyi_set_now(pages + 2 * 4096, 1, 10), BLY_E_FAULT);
-    void *wild[] = {(void *)1, (void *)4096, pages + 3 * 4096, (void *)0x7ffffffff000,
-                    (void *)0x800000000000, (void *)0xdead000000000000, (void *)-4096};
+    void *wild[] = {(void *)1,
+                    (void *)4096,
+                    pages + 3 * 4096,
+                    (void *)0x7ffffffff000,
+                    (void *)0x800000000000,
+                    (void *)0xdead000000000000,
+                    (void *)-4096};
     for (size_t i = 0; i < BLYI_COUNT(wild); i++)
         for (uint64_t size = 1; size <= 16 * MiB; size *= 4096) {
             assert_status(blyi_copy_now(card, wild[i], size < 4 * MiB ? size : 4 * MiB),

@@ -70,8 +70,8 @@ static void idle_streams_cost_nothing(void **state)
     usleep(300000); /* what is measured, not what makes it right */
     getrusage(RUSAGE_SELF, &after);
     assert_int_equal(blyi_sys_count(BLYI_SYS_futex), futexes);
-    long us = (after.ru_utime.tv_sec - before.ru_utime.tv_sec) * 1000000 +
-              after.ru_utime.tv_usec - before.ru_utime.tv_usec;
+    long us = (after.ru_utime.tv_sec - before.ru_utime.tv_sec) * 1000000 + after.ru_utime.tv_usec -
+              before.ru_utime.tv_usec;
     assert_true(us < 5000);
 }
 
