@@ -253,8 +253,8 @@ static bly_status no_context(const struct blyi_context *dead)
                          tid, dead->card->id);
     char cards[512];
     name_cards(cards, sizeof(cards));
-    return blyi_fail(BLY_E_NO_CONTEXT,
-                     "no device set on this thread (tid %ld); the process uses %s", tid, cards);
+    return blyi_fail(BLY_E_NO_CONTEXT, "no device set on this thread (tid %ld); the process uses %s",
+                     tid, cards);
 }
 
 bly_status blyi_context_here_site(struct blyi_context **out, uint32_t site)

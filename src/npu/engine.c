@@ -16,7 +16,7 @@
 #include "npu/queue.h"
 #include "npu/wait.h"
 
-#define PRIORITIES      8
+#define PRIORITIES       8
 #define LOOKS_PER_CLOCK 64
 
 struct ready {
@@ -186,8 +186,8 @@ static bly_status start_locked(int card, enum blyi_engine_kind kind)
     int error = blyi_sys_thread_create(&thread, thread_name(kind), engine_main, engine);
     if (error != 0) {
         blyi_host_free(memory);
-        return blyi_fail(BLY_E_SYSTEM, "card %d: the thread of engine %s cannot be made: %s", card,
-                         thread_name(kind), strerror(error));
+        return blyi_fail(BLY_E_SYSTEM, "card %d: the thread of engine %s cannot be made: %s",
+                         card, thread_name(kind), strerror(error));
     }
     pthread_detach(thread);
     __atomic_store_n(&engines[card][kind], engine, __ATOMIC_RELEASE);

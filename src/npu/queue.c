@@ -103,7 +103,8 @@ struct blyi_task *blyi_queue_reserve(struct blyi_stream *stream, uint64_t *posit
 {
     uint64_t mine = __atomic_load_n(&stream->issued, __ATOMIC_RELAXED);
     for (;;) {
-        if (unlikely(mine - __atomic_load_n(&stream->seen, __ATOMIC_RELAXED) >= BLYI_RING_TASKS)) {
+        if (unlikely(mine - __atomic_load_n(&stream->seen, __ATOMIC_RELAXED) >=
+                     BLYI_RING_TASKS)) {
             uint64_t completed = blyi_queue_completed(stream);
             if (mine - completed >= BLYI_RING_TASKS)
                 completed = wait_for_room(stream, mine);
@@ -113,8 +114,8 @@ struct blyi_task *blyi_queue_reserve(struct blyi_stream *stream, uint64_t *posit
         }
         /* Relaxed is enough: the ticket publishes the record, `issued` only numbers it.
          * Acquire of `completed` above orders our writes behind the last reader's reads. */
-        if (__atomic_compare_exchange_n(&stream->issued, &mine, mine + 1, true, __ATOMIC_ACQ_REL,
-                                        __ATOMIC_RELAXED))
+        if (__atomic_compare_exchange_n(&stream->issued, &mine, mine + 1, true,
+                                        __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
             break;
     }
     *position = mine;
@@ -242,8 +243,9 @@ void blyi_queue_complete(struct blyi_stream *stream, bly_status status)
 void blyi_queue_watch(struct blyi_stream *stream, uint64_t position)
 {
     uint64_t now = __atomic_load_n(&stream->wake_at, __ATOMIC_SEQ_CST);
-    while (position < now && !__atomic_compare_exchange_n(&stream->wake_at, &now, position, false,
-                                                          __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+    while (position < now &&
+           !__atomic_compare_exchange_n(&stream->wake_at, &now, position, false,
+                                        __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
         ;
 }
 
