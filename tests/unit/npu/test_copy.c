@@ -13,9 +13,9 @@ static void fill(unsigned char *memory, size_t size, unsigned seed)
 static void bytes_arrive_in_every_size_and_offset(void **state)
 {
     (void)state;
-    const size_t most = 9 * MiB + 77;
+    const size_t most = 17 * MiB + 77;
     unsigned char *from = malloc(most + 64), *to = malloc(most + 64);
-    const size_t sizes[] = {0, 1, 31, 32, 33, 127, 128, 129, 4096, 65537, MiB + 3, 9 * MiB};
+    const size_t sizes[] = {0, 1, 31, 32, 33, 127, 128, 129, 4096, 65537, MiB + 3, 16 * MiB + 5};
     fill(from, most + 64, 5);
     for (size_t i = 0; i < BLYI_COUNT(sizes); i++)
         for (size_t offset = 0; offset < 64; offset += 21) {
