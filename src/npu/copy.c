@@ -13,6 +13,7 @@
 #include "npu/context.h"
 #include "npu/copy_inside.h"
 #include "npu/fault.h"
+#include "npu/gate.h"
 #include "npu/memory.h"
 #include "npu/pinned.h"
 #include "npu/queue.h"
@@ -83,15 +84,19 @@ static bly_status moved(const struct move *move, bool done, uintptr_t address)
 static bly_status copy_range(void *dst, const void *src, uint64_t size, int issuer)
 {
     int accessor = accessor_of(dst, src, issuer);
+    uint32_t gate = blyi_gate_enter(); /* no frame moves from the check to the last byte */
     bly_status status = check_range(src, size, BLYI_READ, accessor);
     if (status == BLY_OK)
         status = check_range(dst, size, BLYI_WRITE, accessor);
-    if (status != BLY_OK)
+    if (status != BLY_OK) {
+        blyi_gate_leave(gate);
         return status;
+    }
     struct move move = {.dst = dst, .src = src, .size = size};
     const struct blyi_fault_range ranges[2] = {{(uintptr_t)dst, size}, {(uintptr_t)src, size}};
     uintptr_t address = 0;
     bool done = blyi_fault_try(run_copy, &move, ranges, &address);
+    blyi_gate_leave(gate);
     status = moved(&move, done, address);
     if (status == BLY_OK)
         blyi_stat_add(BLYI_STAT_copy_bytes, size);
@@ -100,13 +105,17 @@ static bly_status copy_range(void *dst, const void *src, uint64_t size, int issu
 
 static bly_status set_range(void *dst, uint8_t value, uint64_t size)
 {
+    uint32_t gate = blyi_gate_enter();
     bly_status status = check_range(dst, size, BLYI_WRITE, -1);
-    if (status != BLY_OK)
+    if (status != BLY_OK) {
+        blyi_gate_leave(gate);
         return status;
+    }
     struct move move = {.dst = dst, .size = size, .value = value};
     const struct blyi_fault_range ranges[2] = {{(uintptr_t)dst, size}, {0, 0}};
     uintptr_t address = 0;
     bool done = blyi_fault_try(run_set, &move, ranges, &address);
+    blyi_gate_leave(gate);
     status = moved(&move, done, address);
     if (status == BLY_OK)
         blyi_stat_add(BLYI_STAT_set_bytes, size);

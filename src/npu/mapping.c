@@ -177,6 +177,7 @@ static bly_status make_locked(struct blyi_mapping *m, uintptr_t address, uint64_
     }
     blyi_tree_insert(&blyi_vmm.mappings, &m->node, address, 0);
     m->reservation->n_mappings++;
+    blyi_list_push_back(&p->mappings, &m->link);
     blyi_vmm.mapped += size;
     /* relaxed: shortage.c counts orphans under the card's lock alone */
     __atomic_store_n(&p->n_mappings, p->n_mappings + 1, __ATOMIC_RELAXED);
@@ -211,6 +212,7 @@ void blyi_mapping_remove_locked(struct blyi_mapping *m, uint32_t site, bool by_r
         m->reservation->broken = true;
     blyi_tree_remove(&blyi_vmm.mappings, &m->node);
     m->reservation->n_mappings--;
+    blyi_list_remove(&m->link);
     blyi_vmm.mapped -= p->size;
     __atomic_store_n(&p->n_mappings, p->n_mappings - 1, __ATOMIC_RELAXED);
     blyi_freed_add(blyi_vmm.unmapped, &(struct blyi_freed_block){.address = m->node.key,

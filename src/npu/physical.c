@@ -50,6 +50,38 @@ static bool add_run(struct blyi_physical *p, struct blyi_run run)
     return true;
 }
 
+static void append(struct blyi_run *runs, uint32_t *n, uint32_t first, uint32_t count)
+{
+    if (count == 0)
+        return;
+    if (*n > 0 && runs[*n - 1].first + runs[*n - 1].count == first)
+        runs[*n - 1].count += count;
+    else
+        runs[(*n)++] = (struct blyi_run){first, count};
+}
+
+bly_status blyi_physical_runs_with(const struct blyi_physical *p, uint32_t index, uint32_t first,
+                                   uint32_t count, struct blyi_run **out, uint32_t *n_out)
+{
+    uint32_t n = 0, at = 0, end = index + count;
+    struct blyi_run *runs = blyi_host_alloc((p->n_runs + 2) * sizeof *runs);
+    if (!runs)
+        return blyi_fail(BLY_E_HOST_MEMORY, "no host memory to describe physical memory");
+    for (uint32_t r = 0; r < p->n_runs; at += p->runs[r].count, r++) {
+        const struct blyi_run *run = &p->runs[r];
+        uint32_t stop = at + run->count;
+        uint32_t before = at >= index ? 0 : (stop < index ? stop : index) - at;
+        uint32_t after = stop <= end ? 0 : stop - (at > end ? at : end);
+        append(runs, &n, run->first, before);
+        if (at <= index && index < stop)
+            append(runs, &n, first, count);
+        append(runs, &n, run->first + run->count - after, after);
+    }
+    *out = runs;
+    *n_out = n;
+    return BLY_OK;
+}
+
 static void give_host_run(struct blyi_run run)
 {
     blyi_frames_give(blyi_vmm.host_frames, run.first, run.count);
@@ -251,6 +283,7 @@ bly_status blyi_physical_create(const struct blyi_physical_request *request, voi
     p->numa = request->numa;
     p->site = request->site;
     p->refs = 1;
+    blyi_list_init(&p->mappings);
     p->time_ns = blyi_clock_ns();
     if (p->card) {
         status = create_card(p, &try);

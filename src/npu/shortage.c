@@ -4,6 +4,7 @@
  */
 #include "npu/shortage.h"
 #include "npu/card.h"
+#include "npu/defrag.h"
 #include "npu/mem_block.h"
 #include "npu/memory.h"
 #include "npu/partial.h"
@@ -133,6 +134,20 @@ static const char *describe(struct blyi_card *card, enum blyi_short kind, uint64
     return "in contiguous frames of the first 4 GiB";
 }
 
+/* What keeps frames apart: some can be moved, some cannot. */
+static void append_run_locked(struct blyi_card *card, uint64_t run)
+{
+    char a[BLYI_SIZE_TEXT], b[BLYI_SIZE_TEXT], site[BLYI_SITE_TEXT];
+    struct blyi_fixed fixed;
+    blyi_fixed_locked(card, &fixed);
+    blyi_fail_append(", longest contiguous run %s", blyi_size_text(run, a));
+    if (fixed.count > 0)
+        blyi_fail_append(", of what is held %s must stay in place, most of it (%s)%s%s",
+                         blyi_size_text(fixed.bytes, b), fixed.why, fixed.site ? " made at " : "",
+                         fixed.site ? blyi_site_text(fixed.site, site) : "");
+    blyi_fail_append(", the rest can be moved (bly_card_defrag)");
+}
+
 bly_status blyi_shortage_card_locked(struct blyi_card *card, uint64_t asked, enum blyi_short kind,
                                      const char *what)
 {
@@ -147,7 +162,7 @@ bly_status blyi_shortage_card_locked(struct blyi_card *card, uint64_t asked, enu
                   blyi_size_text(whole + unused, b), blyi_size_text(usable, c),
                   kind == BLYI_SHORT_LOW ? " anywhere" : "");
     if (kind != BLYI_SHORT_NORMAL && kind != BLYI_SHORT_HUGE)
-        blyi_fail_append(", longest contiguous run %s", blyi_size_text(run, a));
+        append_run_locked(card, run);
     if (unused > 0)
         blyi_fail_append(", of the free %s whole frames and %s unused pages in %u partial frames",
                          blyi_size_text(whole, a), blyi_size_text(unused, b),

@@ -28,7 +28,8 @@ struct blyi_physical {
     void *handle; /* NULL: the program's references are gone */
     /* Under VMM; n_mappings is read under the card's lock too, hence atomic. */
     uint32_t refs, n_mappings;
-    struct blyi_run *runs;
+    struct blyi_list mappings; /* by `link`; under VMM */
+    struct blyi_run *runs;     /* under the card's lock, changed with VMM held too */
     uint32_t n_runs, max_runs;
 };
 
@@ -43,6 +44,7 @@ struct blyi_mapping {
     struct blyi_tree_node node; /* key: address */
     struct blyi_physical *physical;
     struct blyi_reservation *reservation;
+    struct blyi_list link; /* in its physical memory's mappings */
     uint64_t time_ns;
     uint64_t cards; /* bit per card that may touch it */
     bool host;      /* host code may */
@@ -83,6 +85,11 @@ struct blyi_physical *blyi_physical_get_locked(void *handle);
 /* Frees the memory when neither references nor mappings are left. */
 void blyi_physical_settle_locked(struct blyi_physical *physical, bool by_reset);
 void blyi_physical_free_list_locked(struct blyi_list *list);
+/* The runs as they were, but for `count` frames from the `index`th on, which are `first`...
+ * E_HOST_MEMORY. Freed with blyi_host_free(). */
+bly_status blyi_physical_runs_with(const struct blyi_physical *physical, uint32_t index,
+                                   uint32_t first, uint32_t count, struct blyi_run **runs,
+                                   uint32_t *n_runs);
 bly_status blyi_vmm_open_host_locked(void);
 bool blyi_physical_audit(const struct blyi_physical *physical);
 

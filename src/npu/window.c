@@ -272,6 +272,31 @@ static int64_t borders_of(const struct blyi_window *w, uint64_t first, uint64_t 
     return borders;
 }
 
+bly_status blyi_window_remap(struct blyi_window *w, uintptr_t address, int fd, uint32_t first_frame,
+                             uint64_t n)
+{
+    uint64_t first = index_of(w, address);
+    bly_assert(n > 0 && first + n <= granules_of(w));
+    char who[32];
+    uint64_t kind = w->entries[first] & ENTRY_KIND;
+    uint64_t entry = BLYI_ENTRY_MAPPED | kind | first_frame;
+    int64_t more = edges(w, first, n, entry, entry + n - 1) - borders_of(w, first, n);
+    if (!blyi_maps_allow(more))
+        return blyi_maps_spent(owner_text(w, who), more);
+    void *at = blyi_sys_mmap((void *)address, n * BLYI_GRANULE, PROT_READ | PROT_WRITE,
+                             MAP_SHARED | MAP_FIXED, fd, (off_t)(first_frame * BLYI_GRANULE));
+    if (at == MAP_FAILED)
+        return blyi_maps_refused(owner_text(w, who), n * BLYI_GRANULE, errno);
+    (void)blyi_sys_madvise(at, n * BLYI_GRANULE, MADV_DONTDUMP);
+    for (uint64_t i = 0; i < n; i++) {
+        uint64_t flags = w->entries[first + i] & ~(uint64_t)UINT32_MAX;
+        entry_store(w, first + i, flags | (first_frame + i));
+    }
+    count_mappings(w, more);
+    blyi_stat_add(BLYI_STAT_maps, 1);
+    return BLY_OK;
+}
+
 bool blyi_window_unmap(struct blyi_window *w, uintptr_t address, uint64_t n)
 {
     uint64_t first = index_of(w, address);

@@ -91,6 +91,10 @@ void blyi_window_give(struct blyi_window *window, uintptr_t address, uint64_t n)
  * sentence (max_map_count named when it is the cause); nothing changed then. */
 bly_status blyi_window_map(struct blyi_window *window, uintptr_t address, int fd,
                            uint32_t first_frame, uint64_t n, uint64_t flags);
+/* Puts other frames of the same file behind mapped granules, whose flags stay; never without one or
+ * the other in between. E_SYSTEM as above; nothing changed then. */
+bly_status blyi_window_remap(struct blyi_window *window, uintptr_t address, int fd,
+                             uint32_t first_frame, uint64_t n);
 /* Back to a reservation without access; granules that were not mapped are allowed in between.
  * Does not fail: if the kernel refuses, the window keeps the addresses aside, tells it once and
  * tries again later. Returns false then: the granules must not be given back by the caller. */
