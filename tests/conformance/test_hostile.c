@@ -25,6 +25,8 @@
  *   m  address of memory         l  list of addresses     s  text, S format without directives
  *   h  stream  e  event  x  context  b  data buffer  a  allocator description  g  stream config
  *   z  size    i  int and enums  u  uint32  U  uint64     d  device
+ *   p  physical handle  q  its properties  k  reserved address  w  location  y  access
+ *   r  host memory to register
  *   f  function                  D  any pointer, never read    V  a va_list
  * Behind ':' comes what is returned: e an aclError, - anything else. */
 static const struct row {
@@ -83,16 +85,21 @@ static const struct row {
     {"aclrtDestroyStream", "h:e"},
     {"aclrtDestroyStreamConfigHandle", "g:e"},
     {"aclrtDestroyStreamForce", "h:e"},
+    {"aclrtDeviceCanAccessPeer", "odd:e"},
+    {"aclrtDeviceDisablePeerAccess", "d:e"},
+    {"aclrtDeviceEnablePeerAccess", "du:e"},
     {"aclrtDeviceGetBareTgid", "o:e"},
     {"aclrtDeviceGetByPCIBusId", "so:e"},
     {"aclrtDeviceGetPCIBusId", "doi:e"},
     {"aclrtDeviceGetStreamPriorityRange", "oo:e"},
     {"aclrtDeviceGetUuid", "do:e"},
+    {"aclrtDevicePeerAccessStatus", "ddo:e"},
     {"aclrtEventElapsedTime", "oee:e"},
     {"aclrtEventGetTimestamp", "eo:e"},
     {"aclrtFree", "m:e"},
     {"aclrtFreeHost", "m:e"},
     {"aclrtFreeHostWithDevSync", "m:e"},
+    {"aclrtFreePhysical", "p:e"},
     {"aclrtFreeWithDevSync", "m:e"},
     {"aclrtGetCurrentContext", "o:e"},
     {"aclrtGetDevice", "o:e"},
@@ -100,6 +107,7 @@ static const struct row {
     {"aclrtGetDeviceCount", "o:e"},
     {"aclrtGetDeviceInfo", "dio:e"},
     {"aclrtGetDeviceUtilizationRate", "do:e"},
+    {"aclrtGetDevicesTopo", "ddo:e"},
     {"aclrtGetEventAvailNum", "o:e"},
     {"aclrtGetEventId", "eo:e"},
     {"aclrtGetLastError", "i:-"},
@@ -119,6 +127,11 @@ static const struct row {
     {"aclrtGetUserDevIdByLogicDevId", "do:e"},
     {"aclrtGetUserDevIdByPhyDevId", "do:e"},
     {"aclrtGetVersion", "ooo:e"},
+    {"aclrtHostGetDevicePointer", "mou:e"},
+    {"aclrtHostMemMapCapabilities", "dio:e"},
+    {"aclrtHostRegister", "rzio:e"},
+    {"aclrtHostRegisterV2", "rzu:e"},
+    {"aclrtHostUnregister", "r:e"},
     {"aclrtLaunchCallback", "fDih:e"},
     {"aclrtLaunchHostFunc", "hfD:e"},
     {"aclrtMalloc", "ozi:e"},
@@ -127,10 +140,21 @@ static const struct row {
     {"aclrtMallocForTaskScheduler", "ozic:e"},
     {"aclrtMallocHost", "oz:e"},
     {"aclrtMallocHostWithCfg", "ozc:e"},
+    {"aclrtMallocPhysical", "ozqU:e"},
     {"aclrtMallocWithCfg", "ozic:e"},
+    {"aclrtMapMem", "kzzpU:e"},
     {"aclrtMemFlush", "mz:e"},
+    {"aclrtMemGetAccess", "kwo:e"},
     {"aclrtMemGetAddressRange", "moo:e"},
+    {"aclrtMemGetAllocationGranularity", "qio:e"},
+    {"aclrtMemGetAllocationPropertiesFromHandle", "po:e"},
     {"aclrtMemInvalidate", "mz:e"},
+    {"aclrtMemMapNoAccess", "kzzpU:e"},
+    {"aclrtMemMapSelectedLink", "kzku:e"},
+    {"aclrtMemMapSetLink", "pi:e"},
+    {"aclrtMemP2PMap", "mzdU:e"},
+    {"aclrtMemRetainAllocationHandle", "ko:e"},
+    {"aclrtMemSetAccess", "kzyz:e"},
     {"aclrtMemcpy", "mzmzi:e"},
     {"aclrtMemcpy2d", "mzmzzzi:e"},
     {"aclrtMemcpy2dAsync", "mzmzzzih:e"},
@@ -149,6 +173,9 @@ static const struct row {
     {"aclrtQueryEventWaitStatus", "eo:e"},
     {"aclrtRecordEvent", "eh:e"},
     {"aclrtRecordEventWithFlag", "ehu:e"},
+    {"aclrtReleaseMemAddress", "k:e"},
+    {"aclrtReserveMemAddress", "ozzkU:e"},
+    {"aclrtReserveMemAddressNoUCMemory", "ozzkU:e"},
     {"aclrtResetDevice", "d:e"},
     {"aclrtResetDeviceForce", "d:e"},
     {"aclrtResetEvent", "eh:e"},
@@ -174,6 +201,7 @@ static const struct row {
     {"aclrtSynchronizeStream", "h:e"},
     {"aclrtSynchronizeStreamWithTimeout", "hi:e"},
     {"aclrtUnSubscribeReport", "Uh:e"},
+    {"aclrtUnmapMem", "k:e"},
     {"aclsysGetCANNVersion", "io:e"},
     {"aclsysGetVersionNum", "so:e"},
     {"aclsysGetVersionStr", "so:e"},
@@ -196,6 +224,11 @@ static struct {
     char *card, *dead_card, *other_card, *pinned, *dead_pinned, *area;
     char *out[ARGS_MAX];
     void *list[512];
+    void *range, *mapped, *phys, *dead_phys;
+    char *host;
+    aclrtPhysicalMemProp prop, prop_bad;
+    aclrtMemLocation location, location_bad;
+    aclrtMemAccessDesc access[2], access_bad;
     aclrtMallocAttribute attribute;
     aclrtMallocConfig malloc_config, malloc_config_bad;
     uint64_t input[8];
@@ -268,6 +301,23 @@ static void build_world(void)
     world.dead_config = aclrtCreateStreamConfigHandle();
     OK(aclrtDestroyStreamConfigHandle(world.dead_config));
     CHECK(world.buffer != NULL && world.desc != NULL && world.config != NULL);
+    world.prop = (aclrtPhysicalMemProp){.memAttr = ACL_HBM_MEM_HUGE,
+                                        .location = {0, ACL_MEM_LOCATION_TYPE_DEVICE}};
+    world.prop_bad = world.prop;
+    world.prop_bad.memAttr = (aclrtMemAttr)99;
+    world.location = world.prop.location;
+    world.location_bad = (aclrtMemLocation){77, (aclrtMemLocationType)9};
+    world.access[0] = world.access[1] =
+        (aclrtMemAccessDesc){ACL_RT_MEM_ACCESS_FLAGS_READWRITE, world.location, {0}};
+    world.access_bad = (aclrtMemAccessDesc){ACL_RT_MEM_ACCESS_FLAGS_READ, world.location, {0}};
+    OK(aclrtReserveMemAddress(&world.range, 8 * MIB, 0, NULL, 1));
+    OK(aclrtReserveMemAddress(&world.mapped, 2 * MIB, 0, NULL, 1));
+    OK(aclrtMallocPhysical(&world.dead_phys, 2 * MIB, &world.prop, 0));
+    OK(aclrtFreePhysical(world.dead_phys));
+    OK(aclrtMallocPhysical(&world.phys, 2 * MIB, &world.prop, 0));
+    OK(aclrtMapMem(world.mapped, 2 * MIB, 0, world.phys, 0));
+    if (world.host == NULL)
+        world.host = guarded(2 * MIB);
     world.list[0] = world.card;
     world.list[1] = world.other_card;
     world.attribute.attr = ACL_RT_MEM_ATTR_MODULE_ID;
@@ -287,7 +337,13 @@ static void mend_world(void)
             return;
         }
     }
-    if (aclrtStreamGetId(world.stream, &id) != 0 ||
+    aclrtPhysicalMemProp prop;
+    uint32_t is_range = 0;
+    (void)aclrtUnmapMem(world.range);
+    (void)aclrtCheckMemType(&world.range, 1, ACL_RT_MEM_TYPE_RSVD, &is_range, 0);
+    if (is_range != 1 || aclrtMemGetAddressRange(world.mapped, NULL, &size) != 0 ||
+        aclrtMemGetAllocationPropertiesFromHandle(world.phys, &prop) != 0 ||
+        aclrtStreamGetId(world.stream, &id) != 0 ||
         aclrtMemGetAddressRange(world.card, NULL, &size) != 0 ||
         aclrtMemGetAddressRange(world.pinned, NULL, &size) != 0 ||
         aclrtMemGetAddressRange(world.other_card, NULL, &size) != 0 ||
@@ -324,6 +380,27 @@ static void values_of(char kind, size_t index, struct values *values)
         break;
     case 'c':
         ADD(P(&world.malloc_config), 0, P(&world.malloc_config_bad));
+        break;
+    case 'p':
+        ADD(P(world.phys), P(world.dead_phys), P(world.stream), P(world.mapped), ODD_HANDLES);
+        break;
+    case 'q':
+        ADD(P(&world.prop), 0, P(&world.prop_bad));
+        break;
+    case 'w':
+        ADD(P(&world.location), 0, P(&world.location_bad));
+        break;
+    case 'y':
+        ADD(P(world.access), 0, P(&world.access_bad));
+        break;
+    case 'k':
+        ADD(P(world.range), P(world.mapped), 0, 1, UINT64_MAX, P(world.card), P(world.pinned),
+            P(world.mapped) + 4096, P(world.range) + 2 * MIB, P(world.range) + 4095, P(world.area),
+            UINT64_C(16) << 40, UINT64_C(1) << 47, UINT64_MAX - 4095);
+        break;
+    case 'r':
+        ADD(P(world.host), P(world.host) + 16, 0, 1, UINT64_MAX, P(world.card), P(world.pinned),
+            P(world.mapped), P(world.host) - 4096, P(world.host) + 4096, UINT64_MAX - 4095);
         break;
     case 'l':
         ADD(P(world.list), 0);

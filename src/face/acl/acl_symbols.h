@@ -64,16 +64,21 @@
     X(aclrtDestroyStream)                          \
     X(aclrtDestroyStreamConfigHandle)              \
     X(aclrtDestroyStreamForce)                     \
+    X(aclrtDeviceCanAccessPeer)                    \
+    X(aclrtDeviceDisablePeerAccess)                \
+    X(aclrtDeviceEnablePeerAccess)                 \
     X(aclrtDeviceGetBareTgid)                      \
     X(aclrtDeviceGetByPCIBusId)                    \
     X(aclrtDeviceGetPCIBusId)                      \
     X(aclrtDeviceGetStreamPriorityRange)           \
     X(aclrtDeviceGetUuid)                          \
+    X(aclrtDevicePeerAccessStatus)                 \
     X(aclrtEventElapsedTime)                       \
     X(aclrtEventGetTimestamp)                      \
     X(aclrtFree)                                   \
     X(aclrtFreeHost)                               \
     X(aclrtFreeHostWithDevSync)                    \
+    X(aclrtFreePhysical)                           \
     X(aclrtFreeWithDevSync)                        \
     X(aclrtGetCurrentContext)                      \
     X(aclrtGetDevice)                              \
@@ -81,6 +86,7 @@
     X(aclrtGetDeviceCount)                         \
     X(aclrtGetDeviceInfo)                          \
     X(aclrtGetDeviceUtilizationRate)               \
+    X(aclrtGetDevicesTopo)                         \
     X(aclrtGetEventAvailNum)                       \
     X(aclrtGetEventId)                             \
     X(aclrtGetLastError)                           \
@@ -100,6 +106,11 @@
     X(aclrtGetUserDevIdByLogicDevId)               \
     X(aclrtGetUserDevIdByPhyDevId)                 \
     X(aclrtGetVersion)                             \
+    X(aclrtHostGetDevicePointer)                   \
+    X(aclrtHostMemMapCapabilities)                 \
+    X(aclrtHostRegister)                           \
+    X(aclrtHostRegisterV2)                         \
+    X(aclrtHostUnregister)                         \
     X(aclrtLaunchCallback)                         \
     X(aclrtLaunchHostFunc)                         \
     X(aclrtMalloc)                                 \
@@ -108,10 +119,21 @@
     X(aclrtMallocForTaskScheduler)                 \
     X(aclrtMallocHost)                             \
     X(aclrtMallocHostWithCfg)                      \
+    X(aclrtMallocPhysical)                         \
     X(aclrtMallocWithCfg)                          \
+    X(aclrtMapMem)                                 \
     X(aclrtMemFlush)                               \
+    X(aclrtMemGetAccess)                           \
     X(aclrtMemGetAddressRange)                     \
+    X(aclrtMemGetAllocationGranularity)            \
+    X(aclrtMemGetAllocationPropertiesFromHandle)   \
     X(aclrtMemInvalidate)                          \
+    X(aclrtMemMapNoAccess)                         \
+    X(aclrtMemMapSelectedLink)                     \
+    X(aclrtMemMapSetLink)                          \
+    X(aclrtMemP2PMap)                              \
+    X(aclrtMemRetainAllocationHandle)              \
+    X(aclrtMemSetAccess)                           \
     X(aclrtMemcpy)                                 \
     X(aclrtMemcpy2d)                               \
     X(aclrtMemcpy2dAsync)                          \
@@ -130,6 +152,9 @@
     X(aclrtQueryEventWaitStatus)                   \
     X(aclrtRecordEvent)                            \
     X(aclrtRecordEventWithFlag)                    \
+    X(aclrtReleaseMemAddress)                      \
+    X(aclrtReserveMemAddress)                      \
+    X(aclrtReserveMemAddressNoUCMemory)            \
     X(aclrtResetDevice)                            \
     X(aclrtResetDeviceForce)                       \
     X(aclrtResetEvent)                             \
@@ -155,6 +180,7 @@
     X(aclrtSynchronizeStream)                      \
     X(aclrtSynchronizeStreamWithTimeout)           \
     X(aclrtUnSubscribeReport)                      \
+    X(aclrtUnmapMem)                               \
     X(aclsysGetCANNVersion)                        \
     X(aclsysGetVersionNum)                         \
     X(aclsysGetVersionStr)
@@ -232,17 +258,24 @@ aclError bly_acl_aclrtDestroyEvent(aclrtEvent event);
 aclError bly_acl_aclrtDestroyStream(aclrtStream stream);
 aclError bly_acl_aclrtDestroyStreamConfigHandle(aclrtStreamConfigHandle *handle);
 aclError bly_acl_aclrtDestroyStreamForce(aclrtStream stream);
+aclError bly_acl_aclrtDeviceCanAccessPeer(int32_t *canAccessPeer, int32_t deviceId,
+                                          int32_t peerDeviceId);
+aclError bly_acl_aclrtDeviceDisablePeerAccess(int32_t peerDeviceId);
+aclError bly_acl_aclrtDeviceEnablePeerAccess(int32_t peerDeviceId, uint32_t flags);
 aclError bly_acl_aclrtDeviceGetBareTgid(int32_t *pid);
 aclError bly_acl_aclrtDeviceGetByPCIBusId(const char *pciBusId, int32_t *deviceId);
 aclError bly_acl_aclrtDeviceGetPCIBusId(int32_t deviceId, char *pciBusId, int32_t len);
 aclError bly_acl_aclrtDeviceGetStreamPriorityRange(int32_t *leastPriority,
                                                    int32_t *greatestPriority);
 aclError bly_acl_aclrtDeviceGetUuid(int32_t deviceId, aclrtUuid *uuid);
+aclError bly_acl_aclrtDevicePeerAccessStatus(int32_t deviceId, int32_t peerDeviceId,
+                                             int32_t *status);
 aclError bly_acl_aclrtEventElapsedTime(float *ms, aclrtEvent startEvent, aclrtEvent endEvent);
 aclError bly_acl_aclrtEventGetTimestamp(aclrtEvent event, uint64_t *timestamp);
 aclError bly_acl_aclrtFree(void *devPtr);
 aclError bly_acl_aclrtFreeHost(void *hostPtr);
 aclError bly_acl_aclrtFreeHostWithDevSync(void *hostPtr);
+aclError bly_acl_aclrtFreePhysical(aclrtDrvMemHandle handle);
 aclError bly_acl_aclrtFreeWithDevSync(void *devPtr);
 aclError bly_acl_aclrtGetCurrentContext(aclrtContext *context);
 aclError bly_acl_aclrtGetDevice(int32_t *deviceId);
@@ -252,6 +285,7 @@ aclError bly_acl_aclrtGetDeviceCount(uint32_t *count);
 aclError bly_acl_aclrtGetDeviceInfo(uint32_t deviceId, aclrtDevAttr attr, int64_t *value);
 aclError bly_acl_aclrtGetDeviceUtilizationRate(int32_t deviceId,
                                                aclrtUtilizationInfo *utilizationInfo);
+aclError bly_acl_aclrtGetDevicesTopo(uint32_t deviceId, uint32_t otherDeviceId, uint64_t *value);
 aclError bly_acl_aclrtGetEventAvailNum(uint32_t *eventCount);
 aclError bly_acl_aclrtGetEventId(aclrtEvent event, uint32_t *eventId);
 aclError bly_acl_aclrtGetLastError(aclrtLastErrLevel level);
@@ -274,6 +308,13 @@ aclError bly_acl_aclrtGetUserDevIdByLogicDevId(const int32_t logicDevId, int32_t
 aclError bly_acl_aclrtGetUserDevIdByPhyDevId(const int32_t phyDevId, int32_t *const userDevId);
 aclError bly_acl_aclrtGetVersion(int32_t *majorVersion, int32_t *minorVersion,
                                  int32_t *patchVersion);
+aclError bly_acl_aclrtHostGetDevicePointer(void *pHost, void **pDevice, uint32_t flag);
+aclError bly_acl_aclrtHostMemMapCapabilities(uint32_t deviceId, aclrtHacType hacType,
+                                             aclrtHostMemMapCapability *capabilities);
+aclError bly_acl_aclrtHostRegister(void *ptr, uint64_t size, aclrtHostRegisterType type,
+                                   void **devPtr);
+aclError bly_acl_aclrtHostRegisterV2(void *ptr, uint64_t size, uint32_t flag);
+aclError bly_acl_aclrtHostUnregister(void *ptr);
 aclError bly_acl_aclrtLaunchCallback(aclrtCallback fn, void *userData,
                                      aclrtCallbackBlockType blockType, aclrtStream stream);
 aclError bly_acl_aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void *args);
@@ -284,11 +325,30 @@ aclError bly_acl_aclrtMallocForTaskScheduler(void **devPtr, size_t size,
                                              aclrtMemMallocPolicy policy, aclrtMallocConfig *cfg);
 aclError bly_acl_aclrtMallocHost(void **hostPtr, size_t size);
 aclError bly_acl_aclrtMallocHostWithCfg(void **ptr, uint64_t size, aclrtMallocConfig *cfg);
+aclError bly_acl_aclrtMallocPhysical(aclrtDrvMemHandle *handle, size_t size,
+                                     const aclrtPhysicalMemProp *prop, uint64_t flags);
 aclError bly_acl_aclrtMallocWithCfg(void **devPtr, size_t size, aclrtMemMallocPolicy policy,
                                     aclrtMallocConfig *cfg);
+aclError bly_acl_aclrtMapMem(void *virPtr, size_t size, size_t offset, aclrtDrvMemHandle handle,
+                             uint64_t flags);
 aclError bly_acl_aclrtMemFlush(void *devPtr, size_t size);
+aclError bly_acl_aclrtMemGetAccess(void *virPtr, aclrtMemLocation *location, uint64_t *flag);
 aclError bly_acl_aclrtMemGetAddressRange(void *ptr, void **pbase, size_t *psize);
+aclError bly_acl_aclrtMemGetAllocationGranularity(aclrtPhysicalMemProp *prop,
+                                                  aclrtMemGranularityOptions option,
+                                                  size_t *granularity);
+aclError bly_acl_aclrtMemGetAllocationPropertiesFromHandle(aclrtDrvMemHandle handle,
+                                                           aclrtPhysicalMemProp *prop);
 aclError bly_acl_aclrtMemInvalidate(void *devPtr, size_t size);
+aclError bly_acl_aclrtMemMapNoAccess(void *virPtr, size_t size, size_t offset,
+                                     aclrtDrvMemHandle handle, uint64_t flags);
+aclError bly_acl_aclrtMemMapSelectedLink(void *virPtrDst, size_t size, void *virPtrSrc,
+                                         uint32_t linkIdx);
+aclError bly_acl_aclrtMemMapSetLink(aclrtDrvMemHandle handle, aclrtMemLinkType adviceLink);
+aclError bly_acl_aclrtMemP2PMap(void *devPtr, size_t size, int32_t dstDevId, uint64_t flags);
+aclError bly_acl_aclrtMemRetainAllocationHandle(void *virPtr, aclrtDrvMemHandle *handle);
+aclError bly_acl_aclrtMemSetAccess(void *virPtr, size_t size, aclrtMemAccessDesc *desc,
+                                   size_t count);
 aclError bly_acl_aclrtMemcpy(void *dst, size_t destMax, const void *src, size_t count,
                              aclrtMemcpyKind kind);
 aclError bly_acl_aclrtMemcpy2d(void *dst, size_t dpitch, const void *src, size_t spitch,
@@ -316,6 +376,11 @@ aclError bly_acl_aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatu
 aclError bly_acl_aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus *status);
 aclError bly_acl_aclrtRecordEvent(aclrtEvent event, aclrtStream stream);
 aclError bly_acl_aclrtRecordEventWithFlag(aclrtEvent event, aclrtStream stream, uint32_t flag);
+aclError bly_acl_aclrtReleaseMemAddress(void *virPtr);
+aclError bly_acl_aclrtReserveMemAddress(void **virPtr, size_t size, size_t alignment,
+                                        void *expectPtr, uint64_t flags);
+aclError bly_acl_aclrtReserveMemAddressNoUCMemory(void **virPtr, size_t size, size_t alignment,
+                                                  void *expectPtr, uint64_t flags);
 aclError bly_acl_aclrtResetDevice(int32_t deviceId);
 aclError bly_acl_aclrtResetDeviceForce(int32_t deviceId);
 aclError bly_acl_aclrtResetEvent(aclrtEvent event, aclrtStream stream);
@@ -346,6 +411,7 @@ aclError bly_acl_aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t time
 aclError bly_acl_aclrtSynchronizeStream(aclrtStream stream);
 aclError bly_acl_aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout);
 aclError bly_acl_aclrtUnSubscribeReport(uint64_t threadId, aclrtStream stream);
+aclError bly_acl_aclrtUnmapMem(void *virPtr);
 aclError bly_acl_aclsysGetCANNVersion(aclCANNPackageName name, aclCANNPackageVersion *version);
 aclError bly_acl_aclsysGetVersionNum(char *pkgName, int32_t *versionNum);
 aclError bly_acl_aclsysGetVersionStr(char *pkgName, char *versionStr);
