@@ -107,6 +107,7 @@ static void broadcast(int32_t n_cards, const char *source)
         if (last != 0x5a)
             exit(1);
         CHECK_ACL(aclrtDestroyStream(streams[i]));
+        CHECK_ACL(aclrtFree(targets[i]));
     }
 }
 
@@ -141,6 +142,8 @@ int main(void)
     compare(far, near, piece, stream);
     broadcast((int32_t)n_cards, near);
 
+    CHECK_ACL(aclrtFree(near));
+    CHECK_ACL(aclrtFree(piece));
     CHECK_ACL(aclrtUnmapMem(far));
     CHECK_ACL(aclrtFreePhysical(handle));
     CHECK_ACL(aclrtReleaseMemAddress(far));
