@@ -28,6 +28,9 @@
     X(PHYSICAL, "physical memory handle")                                                          \
     X(POOL, "memory pool")                                                                         \
     X(BUFFER, "data buffer")                                                                       \
+    X(BINARY, "kernel binary")                                                                     \
+    X(FUNCTION, "kernel function")                                                                 \
+    X(ARGS, "kernel argument list")                                                                \
     X(OTHER, "object")
 
 enum blyi_handle_kind {

@@ -36,6 +36,7 @@
     X(WAIT, "wait")           /* card stream event site */                                         \
     X(EVENT_RESET, "event-reset")                                                                  \
     X(CALLBACK, "callback")   /* card stream site */                                               \
+    X(KERNEL, "kernel")       /* card stream address(code) size(arguments) site, aux engine */     \
     X(STREAM_SYNC, "stream-sync")                                                                  \
     X(EVENT_SYNC, "event-sync")                                                                    \
     X(CARD_SYNC, "card-sync")                                                                      \

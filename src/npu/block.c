@@ -74,7 +74,7 @@ bool blyi_block_on_stream(struct blyi_stream *stream, struct blyi_stream *after,
     /* Told first, looked at second: see queue.h. */
     blyi_queue_watch(after, position + 1);
     if (__atomic_load_n(&after->completed, __ATOMIC_SEQ_CST) <= position &&
-        (blyi_queue_control(stream) & BLYI_CONTROL_DROP) == 0) {
+        (blyi_queue_control(stream) & BLYI_CONTROL_SKIP) == 0) {
         stream->block.position = position;
         block_locked(stream, &after->watchers, deadline);
         blocked = true;
@@ -87,7 +87,7 @@ bool blyi_block_on_event(struct blyi_stream *stream, struct blyi_event *event, u
 {
     bool blocked = false;
     blyi_lock_take(&lock);
-    if (!event->flag && (blyi_queue_control(stream) & BLYI_CONTROL_DROP) == 0) {
+    if (!event->flag && (blyi_queue_control(stream) & BLYI_CONTROL_SKIP) == 0) {
         stream->block.event = event;
         block_locked(stream, &event->watchers, deadline);
         blocked = true;
@@ -101,7 +101,7 @@ bool blyi_block_paused(struct blyi_stream *stream)
     bool blocked = false;
     blyi_lock_take(&lock);
     uint32_t control = blyi_queue_control(stream);
-    if ((control & BLYI_CONTROL_PAUSED) && (control & BLYI_CONTROL_DROP) == 0) {
+    if ((control & BLYI_CONTROL_PAUSED) && (control & BLYI_CONTROL_SKIP) == 0) {
         stream->block.paused = true;
         block_locked(stream, NULL, 0);
         blocked = true;
@@ -155,7 +155,7 @@ void blyi_block_control(struct blyi_stream *stream, uint32_t set, uint32_t clear
     __atomic_fetch_or(&stream->control, set, __ATOMIC_ACQ_REL);
     __atomic_fetch_and(&stream->control, ~clear, __ATOMIC_ACQ_REL);
     uint32_t control = blyi_queue_control(stream);
-    if (stream->block.blocked && ((control & BLYI_CONTROL_DROP) ||
+    if (stream->block.blocked && ((control & BLYI_CONTROL_SKIP) ||
                                   (stream->block.paused && !(control & BLYI_CONTROL_PAUSED)))) {
         unblock_locked(stream);
         freed = true;

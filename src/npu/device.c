@@ -10,6 +10,7 @@
 #include "base/probe.h"
 #include "base/site.h"
 #include "base/sys.h"
+#include "npu/abort.h"
 #include "npu/card.h"
 #include "npu/context.h"
 #include "npu/context_inside.h"
@@ -232,6 +233,7 @@ bly_status blyi_device_sync(uint64_t timeout_ns)
     while ((stream = blyi_context_next_stream(context, stream)) != NULL) {
         if (!blyi_stream_is_waited_for(stream))
             continue;
+        struct blyi_abort_mark mark = blyi_abort_mark(stream);
         uint64_t target = blyi_queue_issued(stream);
         status = blyi_queue_await_until(stream, target, deadline);
         if (status != BLY_OK) {
@@ -243,12 +245,17 @@ bly_status blyi_device_sync(uint64_t timeout_ns)
             blyi_queue_unref(stream);
             return status;
         }
+        status = blyi_abort_since(stream, mark);
+        if (status != BLY_OK) {
+            blyi_queue_unref(stream);
+            return status;
+        }
         /* The first failure is told; those of other streams wait for their own turn. */
         if (failure == BLY_OK)
             failure = blyi_queue_take_failure(stream);
     }
     BLYI_PROBE(CARD_SYNC, .card = context->card->id);
-    return failure;
+    return failure != BLY_OK ? failure : blyi_context_failure(context);
 }
 
 void blyi_device_finalise(void)

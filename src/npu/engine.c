@@ -13,22 +13,29 @@
 #include "base/stat.h"
 #include "base/sys.h"
 #include "npu/card.h"
+#include "npu/fault.h"
 #include "npu/queue.h"
 #include "npu/wait.h"
 
-#define PRIORITIES       8
+#define PRIORITIES      8
 #define LOOKS_PER_CLOCK 64
 
 struct ready {
     struct blyi_stream *first, *last;
 };
 
+enum spare { SPARE_NONE, SPARE_WAITS, SPARE_TAKES, SPARE_ENDS };
+
 struct engine {
     int card;
     enum blyi_engine_kind kind;
     struct ready ready[PRIORITIES]; /* the engine's own */
     uint32_t stop;
-    uint32_t gone; /* futex: the thread no longer touches this structure */
+    uint32_t threads;         /* that may touch this structure */
+    uint32_t gone;            /* futex: none does any more */
+    uint32_t spare;           /* futex: enum spare */
+    bool has_spare;           /* under `lock`: kernels were queued; the spare is kept up since */
+    struct blyi_stream *lost; /* handed over to the spare thread */
 
     /* Those who push write here, the engine looks. */
     alignas(BLYI_CACHE_LINE) struct blyi_stream *inbox; /* newest first */
@@ -137,9 +144,30 @@ static struct blyi_stream *next_stream(struct engine *engine, struct blyi_stream
     }
 }
 
-static void *engine_main(void *arg)
+/* Who waits for the last thread frees the structure; only the address is used after the store. */
+static void leave(struct engine *engine)
 {
-    struct engine *engine = arg;
+    if (__atomic_sub_fetch(&engine->threads, 1, __ATOMIC_ACQ_REL) != 0)
+        return;
+    __atomic_store_n(&engine->gone, 1, __ATOMIC_RELEASE);
+    blyi_sys_futex_wake(&engine->gone, INT32_MAX);
+}
+
+/* Moves the spare thread on from waiting; false: none waits. */
+static bool move_spare(struct engine *engine, enum spare to)
+{
+    uint32_t waits = SPARE_WAITS;
+    if (!__atomic_compare_exchange_n(&engine->spare, &waits, to, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_ACQUIRE))
+        return false;
+    blyi_sys_futex_wake(&engine->spare, 1);
+    return true;
+}
+
+/* Runs streams until the engine stops. False: the engine was handed over, and the thread may
+ * touch nothing. */
+static bool run(struct engine *engine)
+{
     struct blyi_stream *held = NULL, *stream;
     while ((stream = next_stream(engine, held)) != NULL) {
         held = NULL;
@@ -152,11 +180,59 @@ static void *engine_main(void *arg)
             break;
         case BLYI_RUN_GONE:
             break;
+        case BLYI_RUN_LOST:
+            engine->lost = stream;
+            if (move_spare(engine, SPARE_TAKES))
+                return false;
+            engine->lost = NULL; /* the host gave no second thread: make do with this one */
+            blyi_stream_lost(stream);
+            ready_push(engine, stream);
+            break;
         }
     }
-    /* Who waits for it frees the structure; only the address is used after the store. */
-    __atomic_store_n(&engine->gone, 1, __ATOMIC_RELEASE);
-    blyi_sys_futex_wake(&engine->gone, INT32_MAX);
+    return true;
+}
+
+static void finish(struct engine *engine)
+{
+    move_spare(engine, SPARE_ENDS);
+    leave(engine);
+}
+
+static void *engine_main(void *arg)
+{
+    struct engine *engine = arg;
+    if (run(engine))
+        finish(engine);
+    blyi_fault_thread_end();
+    return NULL;
+}
+
+static bly_status make_spare(struct engine *engine);
+
+static void *spare_main(void *arg)
+{
+    struct engine *engine = arg;
+    uint32_t now;
+    while ((now = __atomic_load_n(&engine->spare, __ATOMIC_ACQUIRE)) == SPARE_WAITS)
+        blyi_sys_futex_wait(&engine->spare, SPARE_WAITS, 0);
+    if (now == SPARE_ENDS) {
+        leave(engine);
+        return NULL;
+    }
+    /* The thread that handed over is out of the count already: this one takes its place. */
+    struct blyi_stream *stream = engine->lost;
+    engine->lost = NULL;
+    __atomic_sub_fetch(&engine->threads, 1, __ATOMIC_ACQ_REL);
+    __atomic_store_n(&engine->spare, SPARE_NONE, __ATOMIC_RELEASE);
+    if (make_spare(engine) != BLY_OK)
+        blyi_fail_clear();
+    blyi_stat_add(BLYI_STAT_engines_lost, 1);
+    blyi_stream_lost(stream);
+    ready_push(engine, stream);
+    if (run(engine))
+        finish(engine);
+    blyi_fault_thread_end();
     return NULL;
 }
 
@@ -168,6 +244,29 @@ static const char *thread_name(enum blyi_engine_kind kind)
 #undef ENGINE_NAME
     };
     return names[kind];
+}
+
+static bly_status make_thread(struct engine *engine, void *(*fn)(void *))
+{
+    pthread_t thread;
+    __atomic_add_fetch(&engine->threads, 1, __ATOMIC_RELAXED);
+    int error = blyi_sys_thread_create(&thread, thread_name(engine->kind), fn, engine);
+    if (error != 0) {
+        __atomic_sub_fetch(&engine->threads, 1, __ATOMIC_RELAXED);
+        return blyi_fail(BLY_E_SYSTEM, "card %d: the thread of engine %s cannot be made: %s",
+                         engine->card, thread_name(engine->kind), strerror(error));
+    }
+    pthread_detach(thread);
+    return BLY_OK;
+}
+
+static bly_status make_spare(struct engine *engine)
+{
+    __atomic_store_n(&engine->spare, SPARE_WAITS, __ATOMIC_RELEASE);
+    bly_status status = make_thread(engine, spare_main);
+    if (status != BLY_OK)
+        __atomic_store_n(&engine->spare, SPARE_NONE, __ATOMIC_RELEASE);
+    return status;
 }
 
 static bly_status start_locked(int card, enum blyi_engine_kind kind)
@@ -182,14 +281,11 @@ static bly_status start_locked(int card, enum blyi_engine_kind kind)
     ((void **)(void *)engine)[-1] = memory;
     engine->card = card;
     engine->kind = kind;
-    pthread_t thread;
-    int error = blyi_sys_thread_create(&thread, thread_name(kind), engine_main, engine);
-    if (error != 0) {
+    bly_status status = make_thread(engine, engine_main);
+    if (status != BLY_OK) {
         blyi_host_free(memory);
-        return blyi_fail(BLY_E_SYSTEM, "card %d: the thread of engine %s cannot be made: %s",
-                         card, thread_name(kind), strerror(error));
+        return status;
     }
-    pthread_detach(thread);
     __atomic_store_n(&engines[card][kind], engine, __ATOMIC_RELEASE);
     return BLY_OK;
 }
@@ -202,6 +298,24 @@ bly_status blyi_engine_need(int card, enum blyi_engine_kind kind)
     blyi_lock_take(&lock);
     if (engines[card][kind] == NULL)
         status = start_locked(card, kind);
+    blyi_lock_drop(&lock);
+    return status;
+}
+
+bly_status blyi_engine_need_spare(int card, enum blyi_engine_kind kind)
+{
+    bly_status status = blyi_engine_need(card, kind);
+    if (status != BLY_OK)
+        return status;
+    struct engine *engine = __atomic_load_n(&engines[card][kind], __ATOMIC_ACQUIRE);
+    if (likely(__atomic_load_n(&engine->has_spare, __ATOMIC_ACQUIRE)))
+        return BLY_OK;
+    blyi_lock_take(&lock);
+    if (!engine->has_spare) {
+        status = make_spare(engine);
+        if (status == BLY_OK)
+            __atomic_store_n(&engine->has_spare, true, __ATOMIC_RELEASE);
+    }
     blyi_lock_drop(&lock);
     return status;
 }

@@ -13,10 +13,12 @@
 #include "base/probe.h"
 #include "base/stat.h"
 #include "base/sys.h"
+#include "npu/abort.h"
 #include "npu/block.h"
 #include "npu/card.h"
 #include "npu/engine.h"
 #include "npu/event_inside.h"
+#include "npu/kernel.h"
 #include "npu/pinned.h"
 #include "npu/report.h"
 
@@ -229,8 +231,10 @@ static void keep_failure(struct blyi_stream *stream, bly_status status)
 
 void blyi_queue_complete(struct blyi_stream *stream, bly_status status)
 {
-    if (unlikely(status != BLY_OK))
+    if (unlikely(status != BLY_OK)) {
         keep_failure(stream, status);
+        blyi_context_task_failed(stream, status);
+    }
     BLYI_PROBE(TASK_DONE, .card = stream->card->id, .stream = stream->id, .aux = status);
     uint64_t completed = __atomic_load_n(&stream->completed, __ATOMIC_RELAXED) + 1;
     /* Sequentially consistent against blyi_queue_watch(): either it sees our progress, or we see
@@ -290,6 +294,9 @@ void blyi_queue_discard(struct blyi_task *task)
         break;
     case BLYI_TASK_CALLBACK:
         blyi_report_free(task->u.callback.report);
+        break;
+    case BLYI_TASK_KERNEL:
+        blyi_kernel_discard(task);
         break;
     case BLYI_TASK_NOP:
     case BLYI_TASK_HOST_FUNC:

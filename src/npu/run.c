@@ -11,13 +11,15 @@
 #include "npu/copy_inside.h"
 #include "npu/engine.h"
 #include "npu/event_inside.h"
+#include "npu/exception.h"
 #include "npu/host_thread.h"
+#include "npu/kernel.h"
 #include "npu/queue.h"
 #include "npu/report.h"
 
 #define QUANTUM 64 /* tasks of one stream before the engine looks for a more urgent one */
 
-enum step { STEP_DONE, STEP_GONE };
+enum step { STEP_DONE, STEP_GONE, STEP_LOST };
 
 static enum blyi_engine_kind engine_of(const struct blyi_task *task)
 {
@@ -26,6 +28,8 @@ static enum blyi_engine_kind engine_of(const struct blyi_task *task)
     case BLYI_TASK_COPY2D:
     case BLYI_TASK_SET:
         return BLYI_ENGINE_COPY;
+    case BLYI_TASK_KERNEL:
+        return blyi_kernel_engine(task);
     default:
         return BLYI_ENGINE_ANY;
     }
@@ -38,9 +42,9 @@ static enum step run_wait(struct blyi_stream *stream, struct blyi_task *task, bl
     struct blyi_stream *after = task->u.event.after;
     uint64_t deadline = 0;
     for (;;) {
-        bool passed = event->modern ? after == NULL || blyi_queue_completed(after) >
-                                                           task->u.event.position
-                                    : __atomic_load_n(&event->flag, __ATOMIC_ACQUIRE) != 0;
+        bool passed = event->modern
+                          ? after == NULL || blyi_queue_completed(after) > task->u.event.position
+                          : __atomic_load_n(&event->flag, __ATOMIC_ACQUIRE) != 0;
         if (passed)
             break;
         if (task->u.event.timeout_ns != 0) {
@@ -50,17 +54,16 @@ static enum step run_wait(struct blyi_stream *stream, struct blyi_task *task, bl
                 deadline = 0;
             if (deadline != 0 && blyi_clock_ns() >= deadline) {
                 /* Not E_TIMEOUT: who synchronises must tell this from his own timeout. */
-                *status = blyi_fail(
-                    BLY_E_ABORTED, "stream %" PRIu32 " waited %" PRIu64 " s for event %" PRIu32,
-                    stream->id, task->u.event.timeout_ns / 1000000000u, event->id);
+                *status = blyi_fail(BLY_E_ABORTED,
+                                    "stream %" PRIu32 " waited %" PRIu64 " s for event %" PRIu32,
+                                    stream->id, task->u.event.timeout_ns / 1000000000u, event->id);
                 break;
             }
         }
-        if (event->modern
-                ? blyi_block_on_stream(stream, after, task->u.event.position, deadline)
-                : blyi_block_on_event(stream, event, deadline))
+        if (event->modern ? blyi_block_on_stream(stream, after, task->u.event.position, deadline)
+                          : blyi_block_on_event(stream, event, deadline))
             return STEP_GONE;
-        if (blyi_queue_control(stream) & BLYI_CONTROL_DROP)
+        if (blyi_queue_control(stream) & BLYI_CONTROL_SKIP)
             break;
     }
     stream->began_ns = 0;
@@ -78,6 +81,8 @@ static enum step run_task(struct blyi_stream *stream, struct blyi_task *task, bl
     case BLYI_TASK_SET:
         *status = blyi_copy_task(stream, task);
         break;
+    case BLYI_TASK_KERNEL:
+        return blyi_kernel_run(stream, task, status) ? STEP_DONE : STEP_LOST;
     case BLYI_TASK_RECORD:
         blyi_event_recorded(task->u.event.event, stream,
                             __atomic_load_n(&stream->completed, __ATOMIC_RELAXED));
@@ -119,18 +124,30 @@ enum blyi_run blyi_stream_run(struct blyi_stream *stream, enum blyi_engine_kind 
             return BLYI_RUN_GONE;
         }
         bly_status status = BLY_OK;
-        if (likely((blyi_queue_control(stream) & BLYI_CONTROL_DROP) == 0)) {
+        if (likely((blyi_queue_control(stream) & BLYI_CONTROL_SKIP) == 0)) {
             enum blyi_engine_kind wanted = engine_of(task);
             if (wanted != BLYI_ENGINE_ANY && wanted != kind) {
                 stream->engine = wanted;
                 blyi_engine_push(stream);
                 return BLYI_RUN_GONE;
             }
-            if (run_task(stream, task, &status) == STEP_GONE)
-                return BLYI_RUN_GONE;
+            enum step step = run_task(stream, task, &status);
+            if (step != STEP_DONE)
+                return step == STEP_LOST ? BLYI_RUN_LOST : BLYI_RUN_GONE;
+            if (unlikely(status != BLY_OK))
+                blyi_exception_tell(stream, task, status);
         }
         blyi_queue_discard(task);
         blyi_queue_complete(stream, status);
     }
     return BLYI_RUN_AGAIN;
+}
+
+void blyi_stream_lost(struct blyi_stream *stream)
+{
+    struct blyi_task *task = blyi_queue_head(stream);
+    bly_status status = blyi_kernel_failed(stream, task);
+    blyi_exception_tell(stream, task, status);
+    blyi_queue_discard(task);
+    blyi_queue_complete(stream, status);
 }

@@ -16,6 +16,7 @@
 #include "base/compiler.h"
 
 struct blyi_event;
+struct blyi_launch;
 struct blyi_report;
 struct blyi_stream;
 
@@ -29,6 +30,7 @@ enum blyi_task_kind {
     BLYI_TASK_RESET,
     BLYI_TASK_HOST_FUNC, /* user code on the context's thread; the stream waits */
     BLYI_TASK_CALLBACK,  /* user code on a report thread */
+    BLYI_TASK_KERNEL,
     BLYI_TASK_RETIRE,    /* the last task of a stream: its owner lets the stream go for ever */
 };
 
@@ -71,6 +73,9 @@ struct blyi_task {
         struct {
             struct blyi_report *report; /* owned by the task until it runs */
         } callback;
+        struct {
+            struct blyi_launch *launch; /* owned by the task */
+        } kernel;
         uint64_t words[6];
     } u;
 };

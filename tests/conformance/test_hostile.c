@@ -26,6 +26,8 @@
  *   h  stream  e  event  x  context  b  data buffer  a  allocator description  g  stream config
  *   z  size    i  int and enums  u  uint32  U  uint64     d  device
  *   f  function                  D  any pointer, never read    V  a va_list
+ *   B  kernel binary   K  kernel function   A  argument list   r  64 KiB of readable memory
+ *   n  a structure of zeros, or none        N  NULL, or a pointer
  * Behind ':' comes what is returned: e an aclError, - anything else. */
 static const struct row {
     const char *name, *arguments;
@@ -66,7 +68,14 @@ static const struct row {
     {"aclrtAllocatorSetGetAddrFromBlockFuncToDesc", "af:e"},
     {"aclrtAllocatorSetObjToDesc", "aD:e"},
     {"aclrtAllocatorUnregister", "h:e"},
+    {"aclrtBinaryGetFunction", "Bso:e"},
+    {"aclrtBinaryLoad", "Bo:e"},
+    {"aclrtBinaryLoadFromData", "rzno:e"},
+    {"aclrtBinaryLoadFromFile", "sno:e"},
+    {"aclrtBinarySetExceptionCallback", "BfD:e"},
+    {"aclrtBinaryUnLoad", "B:e"},
     {"aclrtCheckMemType", "luuou:e"},
+    {"aclrtCreateBinary", "Dz:-"},
     {"aclrtCreateContext", "od:e"},
     {"aclrtCreateEvent", "o:e"},
     {"aclrtCreateEventExWithFlag", "ou:e"},
@@ -78,6 +87,7 @@ static const struct row {
     {"aclrtCtxGetCurrentDefaultStream", "o:e"},
     {"aclrtCtxGetSysParamOpt", "io:e"},
     {"aclrtCtxSetSysParamOpt", "iU:e"},
+    {"aclrtDestroyBinary", "B:e"},
     {"aclrtDestroyContext", "x:e"},
     {"aclrtDestroyEvent", "e:e"},
     {"aclrtDestroyStream", "h:e"},
@@ -88,20 +98,29 @@ static const struct row {
     {"aclrtDeviceGetPCIBusId", "doi:e"},
     {"aclrtDeviceGetStreamPriorityRange", "oo:e"},
     {"aclrtDeviceGetUuid", "do:e"},
+    {"aclrtDeviceTaskAbort", "du:e"},
     {"aclrtEventElapsedTime", "oee:e"},
     {"aclrtEventGetTimestamp", "eo:e"},
+    {"aclrtExceptionInfoCallbackRegister", "f:e"},
+    {"aclrtExceptionInfoCallbackUnregister", "f:e"},
     {"aclrtFree", "m:e"},
     {"aclrtFreeHost", "m:e"},
     {"aclrtFreeHostWithDevSync", "m:e"},
     {"aclrtFreeWithDevSync", "m:e"},
+    {"aclrtFunctionGetBinary", "Ko:e"},
+    {"aclrtGetArgsFromExceptionInfo", "voo:e"},
     {"aclrtGetCurrentContext", "o:e"},
     {"aclrtGetDevice", "o:e"},
     {"aclrtGetDeviceCapability", "dio:e"},
     {"aclrtGetDeviceCount", "o:e"},
+    {"aclrtGetDeviceIdFromExceptionInfo", "v:-"},
     {"aclrtGetDeviceInfo", "dio:e"},
     {"aclrtGetDeviceUtilizationRate", "do:e"},
+    {"aclrtGetErrorCodeFromExceptionInfo", "v:-"},
     {"aclrtGetEventAvailNum", "o:e"},
     {"aclrtGetEventId", "eo:e"},
+    {"aclrtGetFuncHandleFromExceptionInfo", "vo:e"},
+    {"aclrtGetFunctionName", "Kuo:e"},
     {"aclrtGetLastError", "i:-"},
     {"aclrtGetLogicDevIdByPhyDevId", "do:e"},
     {"aclrtGetLogicDevIdByUserDevId", "do:e"},
@@ -114,13 +133,26 @@ static const struct row {
     {"aclrtGetSocName", ":-"},
     {"aclrtGetStreamAttribute", "hio:e"},
     {"aclrtGetStreamAvailableNum", "o:e"},
+    {"aclrtGetStreamIdFromExceptionInfo", "v:-"},
     {"aclrtGetStreamOverflowSwitch", "ho:e"},
     {"aclrtGetSysParamOpt", "io:e"},
+    {"aclrtGetTaskIdFromExceptionInfo", "v:-"},
+    {"aclrtGetThreadIdFromExceptionInfo", "v:-"},
     {"aclrtGetUserDevIdByLogicDevId", "do:e"},
     {"aclrtGetUserDevIdByPhyDevId", "do:e"},
     {"aclrtGetVersion", "ooo:e"},
+    {"aclrtKernelArgsAppend", "Arzo:e"},
+    {"aclrtKernelArgsAppendPlaceHolder", "Ao:e"},
+    {"aclrtKernelArgsFinalize", "A:e"},
+    {"aclrtKernelArgsGetPlaceHolderBuffer", "Auzo:e"},
+    {"aclrtKernelArgsInit", "Ko:e"},
+    {"aclrtKernelArgsParaUpdate", "Aurz:e"},
     {"aclrtLaunchCallback", "fDih:e"},
     {"aclrtLaunchHostFunc", "hfD:e"},
+    {"aclrtLaunchKernel", "Kumzh:e"},
+    {"aclrtLaunchKernelV2", "Kumznh:e"},
+    {"aclrtLaunchKernelWithConfig", "KuhnAN:e"},
+    {"aclrtLaunchKernelWithHostArgs", "Kuhnrznz:e"},
     {"aclrtMalloc", "ozi:e"},
     {"aclrtMallocAlign32", "ozi:e"},
     {"aclrtMallocCached", "ozi:e"},
@@ -141,6 +173,7 @@ static const struct row {
     {"aclrtMemsetD32", "mzuz:e"},
     {"aclrtMemsetD32Async", "mzuzh:e"},
     {"aclrtPeekAtLastError", "i:-"},
+    {"aclrtPersistentTaskClean", "h:e"},
     {"aclrtPointerGetAttributes", "mo:e"},
     {"aclrtProcessReport", "i:e"},
     {"aclrtQueryDeviceStatus", "do:e"},
@@ -149,20 +182,27 @@ static const struct row {
     {"aclrtQueryEventWaitStatus", "eo:e"},
     {"aclrtRecordEvent", "eh:e"},
     {"aclrtRecordEventWithFlag", "ehu:e"},
+    {"aclrtRegStreamStateCallback", "sfD:e"},
+    {"aclrtRegisterCpuFunc", "Bsso:e"},
     {"aclrtResetDevice", "d:e"},
     {"aclrtResetDeviceForce", "d:e"},
     {"aclrtResetEvent", "eh:e"},
     {"aclrtSetCurrentContext", "x:e"},
     {"aclrtSetDevice", "d:e"},
+    {"aclrtSetDeviceTaskAbortCallback", "sfD:e"},
+    {"aclrtSetExceptionInfoCallback", "f:e"},
     {"aclrtSetOpWaitTimeout", "u:e"},
     {"aclrtSetStreamAttribute", "hiv:e"},
     {"aclrtSetStreamConfigOpt", "givz:e"},
+    {"aclrtSetStreamFailureMode", "hU:e"},
     {"aclrtSetStreamOverflowSwitch", "hu:e"},
     {"aclrtSetSysParamOpt", "iU:e"},
+    {"aclrtStreamAbort", "h:e"},
     {"aclrtStreamGetFlags", "ho:e"},
     {"aclrtStreamGetId", "ho:e"},
     {"aclrtStreamGetPriority", "ho:e"},
     {"aclrtStreamQuery", "ho:e"},
+    {"aclrtStreamStop", "h:e"},
     {"aclrtStreamWaitEvent", "he:e"},
     {"aclrtStreamWaitEventWithFlag", "heuu:e"},
     {"aclrtStreamWaitEventWithTimeout", "hei:e"},
@@ -198,7 +238,10 @@ static struct {
     void *list[512];
     aclrtMallocAttribute attribute;
     aclrtMallocConfig malloc_config, malloc_config_bad;
-    uint64_t input[8];
+    uint64_t input[8], zeros[8];
+    aclrtBinHandle binary, dead_binary;
+    aclrtFuncHandle function;
+    aclrtArgsHandle args;
 } world;
 
 struct values {
@@ -273,6 +316,14 @@ static void build_world(void)
     world.attribute.attr = ACL_RT_MEM_ATTR_MODULE_ID;
     world.malloc_config = (aclrtMallocConfig){&world.attribute, 1};
     world.malloc_config_bad = (aclrtMallocConfig){NULL, 3};
+    aclrtParamHandle param;
+    OK(aclrtBinaryLoadFromFile(TEST_KERNELS, NULL, &world.dead_binary));
+    OK(aclrtBinaryUnLoad(world.dead_binary));
+    OK(aclrtBinaryLoadFromFile(TEST_KERNELS, NULL, &world.binary));
+    OK(aclrtBinaryGetFunction(world.binary, "add_one", &world.function));
+    OK(aclrtKernelArgsInit(world.function, &world.args));
+    OK(aclrtKernelArgsAppend(world.args, &world.card, sizeof(world.card), &param));
+    OK(aclrtKernelArgsAppendPlaceHolder(world.args, &param));
 }
 
 /* What the last call destroyed is made again. */
@@ -287,7 +338,9 @@ static void mend_world(void)
             return;
         }
     }
+    char name[32];
     if (aclrtStreamGetId(world.stream, &id) != 0 ||
+        aclrtGetFunctionName(world.function, sizeof(name), name) != 0 ||
         aclrtMemGetAddressRange(world.card, NULL, &size) != 0 ||
         aclrtMemGetAddressRange(world.pinned, NULL, &size) != 0 ||
         aclrtMemGetAddressRange(world.other_card, NULL, &size) != 0 ||
@@ -318,6 +371,24 @@ static void values_of(char kind, size_t index, struct values *values)
         break;
     case 'v':
         ADD(P(world.input), 0);
+        break;
+    case 'r':
+        ADD(P(world.area), 0);
+        break;
+    case 'n':
+        ADD(0, P(world.zeros));
+        break;
+    case 'N':
+        ADD(0, P(&world));
+        break;
+    case 'B':
+        ADD(P(world.binary), P(world.dead_binary), P(world.function), P(world.stream), ODD_HANDLES);
+        break;
+    case 'K':
+        ADD(P(world.function), P(world.binary), P(world.stream), ODD_HANDLES);
+        break;
+    case 'A':
+        ADD(P(world.args), P(world.function), P(world.stream), ODD_HANDLES);
         break;
     case 'V':
         ADD(P(world.input));

@@ -47,7 +47,14 @@
     X(aclrtAllocatorSetGetAddrFromBlockFuncToDesc) \
     X(aclrtAllocatorSetObjToDesc)                  \
     X(aclrtAllocatorUnregister)                    \
+    X(aclrtBinaryGetFunction)                      \
+    X(aclrtBinaryLoad)                             \
+    X(aclrtBinaryLoadFromData)                     \
+    X(aclrtBinaryLoadFromFile)                     \
+    X(aclrtBinarySetExceptionCallback)             \
+    X(aclrtBinaryUnLoad)                           \
     X(aclrtCheckMemType)                           \
+    X(aclrtCreateBinary)                           \
     X(aclrtCreateContext)                          \
     X(aclrtCreateEvent)                            \
     X(aclrtCreateEventExWithFlag)                  \
@@ -59,6 +66,7 @@
     X(aclrtCtxGetCurrentDefaultStream)             \
     X(aclrtCtxGetSysParamOpt)                      \
     X(aclrtCtxSetSysParamOpt)                      \
+    X(aclrtDestroyBinary)                          \
     X(aclrtDestroyContext)                         \
     X(aclrtDestroyEvent)                           \
     X(aclrtDestroyStream)                          \
@@ -69,20 +77,29 @@
     X(aclrtDeviceGetPCIBusId)                      \
     X(aclrtDeviceGetStreamPriorityRange)           \
     X(aclrtDeviceGetUuid)                          \
+    X(aclrtDeviceTaskAbort)                        \
     X(aclrtEventElapsedTime)                       \
     X(aclrtEventGetTimestamp)                      \
+    X(aclrtExceptionInfoCallbackRegister)          \
+    X(aclrtExceptionInfoCallbackUnregister)        \
     X(aclrtFree)                                   \
     X(aclrtFreeHost)                               \
     X(aclrtFreeHostWithDevSync)                    \
     X(aclrtFreeWithDevSync)                        \
+    X(aclrtFunctionGetBinary)                      \
+    X(aclrtGetArgsFromExceptionInfo)               \
     X(aclrtGetCurrentContext)                      \
     X(aclrtGetDevice)                              \
     X(aclrtGetDeviceCapability)                    \
     X(aclrtGetDeviceCount)                         \
+    X(aclrtGetDeviceIdFromExceptionInfo)           \
     X(aclrtGetDeviceInfo)                          \
     X(aclrtGetDeviceUtilizationRate)               \
+    X(aclrtGetErrorCodeFromExceptionInfo)          \
     X(aclrtGetEventAvailNum)                       \
     X(aclrtGetEventId)                             \
+    X(aclrtGetFuncHandleFromExceptionInfo)         \
+    X(aclrtGetFunctionName)                        \
     X(aclrtGetLastError)                           \
     X(aclrtGetLogicDevIdByPhyDevId)                \
     X(aclrtGetLogicDevIdByUserDevId)               \
@@ -95,13 +112,26 @@
     X(aclrtGetSocName)                             \
     X(aclrtGetStreamAttribute)                     \
     X(aclrtGetStreamAvailableNum)                  \
+    X(aclrtGetStreamIdFromExceptionInfo)           \
     X(aclrtGetStreamOverflowSwitch)                \
     X(aclrtGetSysParamOpt)                         \
+    X(aclrtGetTaskIdFromExceptionInfo)             \
+    X(aclrtGetThreadIdFromExceptionInfo)           \
     X(aclrtGetUserDevIdByLogicDevId)               \
     X(aclrtGetUserDevIdByPhyDevId)                 \
     X(aclrtGetVersion)                             \
+    X(aclrtKernelArgsAppend)                       \
+    X(aclrtKernelArgsAppendPlaceHolder)            \
+    X(aclrtKernelArgsFinalize)                     \
+    X(aclrtKernelArgsGetPlaceHolderBuffer)         \
+    X(aclrtKernelArgsInit)                         \
+    X(aclrtKernelArgsParaUpdate)                   \
     X(aclrtLaunchCallback)                         \
     X(aclrtLaunchHostFunc)                         \
+    X(aclrtLaunchKernel)                           \
+    X(aclrtLaunchKernelV2)                         \
+    X(aclrtLaunchKernelWithConfig)                 \
+    X(aclrtLaunchKernelWithHostArgs)               \
     X(aclrtMalloc)                                 \
     X(aclrtMallocAlign32)                          \
     X(aclrtMallocCached)                           \
@@ -122,6 +152,7 @@
     X(aclrtMemsetD32)                              \
     X(aclrtMemsetD32Async)                         \
     X(aclrtPeekAtLastError)                        \
+    X(aclrtPersistentTaskClean)                    \
     X(aclrtPointerGetAttributes)                   \
     X(aclrtProcessReport)                          \
     X(aclrtQueryDeviceStatus)                      \
@@ -130,20 +161,27 @@
     X(aclrtQueryEventWaitStatus)                   \
     X(aclrtRecordEvent)                            \
     X(aclrtRecordEventWithFlag)                    \
+    X(aclrtRegStreamStateCallback)                 \
+    X(aclrtRegisterCpuFunc)                        \
     X(aclrtResetDevice)                            \
     X(aclrtResetDeviceForce)                       \
     X(aclrtResetEvent)                             \
     X(aclrtSetCurrentContext)                      \
     X(aclrtSetDevice)                              \
+    X(aclrtSetDeviceTaskAbortCallback)             \
+    X(aclrtSetExceptionInfoCallback)               \
     X(aclrtSetOpWaitTimeout)                       \
     X(aclrtSetStreamAttribute)                     \
     X(aclrtSetStreamConfigOpt)                     \
+    X(aclrtSetStreamFailureMode)                   \
     X(aclrtSetStreamOverflowSwitch)                \
     X(aclrtSetSysParamOpt)                         \
+    X(aclrtStreamAbort)                            \
     X(aclrtStreamGetFlags)                         \
     X(aclrtStreamGetId)                            \
     X(aclrtStreamGetPriority)                      \
     X(aclrtStreamQuery)                            \
+    X(aclrtStreamStop)                             \
     X(aclrtStreamWaitEvent)                        \
     X(aclrtStreamWaitEventWithFlag)                \
     X(aclrtStreamWaitEventWithTimeout)             \
@@ -214,8 +252,20 @@ aclError bly_acl_aclrtAllocatorSetGetAddrFromBlockFuncToDesc(aclrtAllocatorDesc 
 aclError bly_acl_aclrtAllocatorSetObjToDesc(aclrtAllocatorDesc allocatorDesc,
                                             aclrtAllocator allocator);
 aclError bly_acl_aclrtAllocatorUnregister(aclrtStream stream);
+aclError bly_acl_aclrtBinaryGetFunction(const aclrtBinHandle binHandle, const char *kernelName,
+                                        aclrtFuncHandle *funcHandle);
+aclError bly_acl_aclrtBinaryLoad(const aclrtBinary binary, aclrtBinHandle *binHandle);
+aclError bly_acl_aclrtBinaryLoadFromData(const void *data, size_t length,
+                                         const aclrtBinaryLoadOptions *options,
+                                         aclrtBinHandle *binHandle);
+aclError bly_acl_aclrtBinaryLoadFromFile(const char *binPath, aclrtBinaryLoadOptions *options,
+                                         aclrtBinHandle *binHandle);
+aclError bly_acl_aclrtBinarySetExceptionCallback(aclrtBinHandle binHandle,
+                                                 aclrtOpExceptionCallback callback, void *userData);
+aclError bly_acl_aclrtBinaryUnLoad(aclrtBinHandle binHandle);
 aclError bly_acl_aclrtCheckMemType(void **addrList, uint32_t size, uint32_t memType,
                                    uint32_t *checkResult, uint32_t reserve);
+aclrtBinary bly_acl_aclrtCreateBinary(const void *data, size_t dataLen);
 aclError bly_acl_aclrtCreateContext(aclrtContext *context, int32_t deviceId);
 aclError bly_acl_aclrtCreateEvent(aclrtEvent *event);
 aclError bly_acl_aclrtCreateEventExWithFlag(aclrtEvent *event, uint32_t flag);
@@ -227,6 +277,7 @@ aclError bly_acl_aclrtCreateStreamWithConfig(aclrtStream *stream, uint32_t prior
 aclError bly_acl_aclrtCtxGetCurrentDefaultStream(aclrtStream *stream);
 aclError bly_acl_aclrtCtxGetSysParamOpt(aclSysParamOpt opt, int64_t *value);
 aclError bly_acl_aclrtCtxSetSysParamOpt(aclSysParamOpt opt, int64_t value);
+aclError bly_acl_aclrtDestroyBinary(aclrtBinary binary);
 aclError bly_acl_aclrtDestroyContext(aclrtContext context);
 aclError bly_acl_aclrtDestroyEvent(aclrtEvent event);
 aclError bly_acl_aclrtDestroyStream(aclrtStream stream);
@@ -238,22 +289,34 @@ aclError bly_acl_aclrtDeviceGetPCIBusId(int32_t deviceId, char *pciBusId, int32_
 aclError bly_acl_aclrtDeviceGetStreamPriorityRange(int32_t *leastPriority,
                                                    int32_t *greatestPriority);
 aclError bly_acl_aclrtDeviceGetUuid(int32_t deviceId, aclrtUuid *uuid);
+aclError bly_acl_aclrtDeviceTaskAbort(int32_t deviceId, uint32_t timeout);
 aclError bly_acl_aclrtEventElapsedTime(float *ms, aclrtEvent startEvent, aclrtEvent endEvent);
 aclError bly_acl_aclrtEventGetTimestamp(aclrtEvent event, uint64_t *timestamp);
+aclError bly_acl_aclrtExceptionInfoCallbackRegister(aclrtExceptionInfoCallback callback);
+aclError bly_acl_aclrtExceptionInfoCallbackUnregister(aclrtExceptionInfoCallback callback);
 aclError bly_acl_aclrtFree(void *devPtr);
 aclError bly_acl_aclrtFreeHost(void *hostPtr);
 aclError bly_acl_aclrtFreeHostWithDevSync(void *hostPtr);
 aclError bly_acl_aclrtFreeWithDevSync(void *devPtr);
+aclError bly_acl_aclrtFunctionGetBinary(const aclrtFuncHandle funcHandle,
+                                        aclrtBinHandle *binHandle);
+aclError bly_acl_aclrtGetArgsFromExceptionInfo(const aclrtExceptionInfo *info, void **devArgsPtr,
+                                               uint32_t *devArgsLen);
 aclError bly_acl_aclrtGetCurrentContext(aclrtContext *context);
 aclError bly_acl_aclrtGetDevice(int32_t *deviceId);
 aclError bly_acl_aclrtGetDeviceCapability(int32_t deviceId, aclrtDevFeatureType devFeatureType,
                                           int32_t *value);
 aclError bly_acl_aclrtGetDeviceCount(uint32_t *count);
+uint32_t bly_acl_aclrtGetDeviceIdFromExceptionInfo(const aclrtExceptionInfo *info);
 aclError bly_acl_aclrtGetDeviceInfo(uint32_t deviceId, aclrtDevAttr attr, int64_t *value);
 aclError bly_acl_aclrtGetDeviceUtilizationRate(int32_t deviceId,
                                                aclrtUtilizationInfo *utilizationInfo);
+uint32_t bly_acl_aclrtGetErrorCodeFromExceptionInfo(const aclrtExceptionInfo *info);
 aclError bly_acl_aclrtGetEventAvailNum(uint32_t *eventCount);
 aclError bly_acl_aclrtGetEventId(aclrtEvent event, uint32_t *eventId);
+aclError bly_acl_aclrtGetFuncHandleFromExceptionInfo(const aclrtExceptionInfo *info,
+                                                     aclrtFuncHandle *func);
+aclError bly_acl_aclrtGetFunctionName(aclrtFuncHandle funcHandle, uint32_t maxLen, char *name);
 aclError bly_acl_aclrtGetLastError(aclrtLastErrLevel level);
 aclError bly_acl_aclrtGetLogicDevIdByPhyDevId(const int32_t phyDevId, int32_t *const logicDevId);
 aclError bly_acl_aclrtGetLogicDevIdByUserDevId(const int32_t userDevid, int32_t *const logicDevId);
@@ -268,15 +331,42 @@ const char *bly_acl_aclrtGetSocName(void);
 aclError bly_acl_aclrtGetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType,
                                          aclrtStreamAttrValue *value);
 aclError bly_acl_aclrtGetStreamAvailableNum(uint32_t *streamCount);
+uint32_t bly_acl_aclrtGetStreamIdFromExceptionInfo(const aclrtExceptionInfo *info);
 aclError bly_acl_aclrtGetStreamOverflowSwitch(aclrtStream stream, uint32_t *flag);
 aclError bly_acl_aclrtGetSysParamOpt(aclSysParamOpt opt, int64_t *value);
+uint32_t bly_acl_aclrtGetTaskIdFromExceptionInfo(const aclrtExceptionInfo *info);
+uint32_t bly_acl_aclrtGetThreadIdFromExceptionInfo(const aclrtExceptionInfo *info);
 aclError bly_acl_aclrtGetUserDevIdByLogicDevId(const int32_t logicDevId, int32_t *const userDevid);
 aclError bly_acl_aclrtGetUserDevIdByPhyDevId(const int32_t phyDevId, int32_t *const userDevId);
 aclError bly_acl_aclrtGetVersion(int32_t *majorVersion, int32_t *minorVersion,
                                  int32_t *patchVersion);
+aclError bly_acl_aclrtKernelArgsAppend(aclrtArgsHandle argsHandle, void *param, size_t paramSize,
+                                       aclrtParamHandle *paramHandle);
+aclError bly_acl_aclrtKernelArgsAppendPlaceHolder(aclrtArgsHandle argsHandle,
+                                                  aclrtParamHandle *paramHandle);
+aclError bly_acl_aclrtKernelArgsFinalize(aclrtArgsHandle argsHandle);
+aclError bly_acl_aclrtKernelArgsGetPlaceHolderBuffer(aclrtArgsHandle argsHandle,
+                                                     aclrtParamHandle paramHandle, size_t dataSize,
+                                                     void **bufferAddr);
+aclError bly_acl_aclrtKernelArgsInit(aclrtFuncHandle funcHandle, aclrtArgsHandle *argsHandle);
+aclError bly_acl_aclrtKernelArgsParaUpdate(aclrtArgsHandle argsHandle, aclrtParamHandle paramHandle,
+                                           void *param, size_t paramSize);
 aclError bly_acl_aclrtLaunchCallback(aclrtCallback fn, void *userData,
                                      aclrtCallbackBlockType blockType, aclrtStream stream);
 aclError bly_acl_aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void *args);
+aclError bly_acl_aclrtLaunchKernel(aclrtFuncHandle funcHandle, uint32_t numBlocks,
+                                   const void *argsData, size_t argsSize, aclrtStream stream);
+aclError bly_acl_aclrtLaunchKernelV2(aclrtFuncHandle funcHandle, uint32_t numBlocks,
+                                     const void *argsData, size_t argsSize,
+                                     aclrtLaunchKernelCfg *cfg, aclrtStream stream);
+aclError bly_acl_aclrtLaunchKernelWithConfig(aclrtFuncHandle funcHandle, uint32_t numBlocks,
+                                             aclrtStream stream, aclrtLaunchKernelCfg *cfg,
+                                             aclrtArgsHandle argsHandle, void *reserve);
+aclError bly_acl_aclrtLaunchKernelWithHostArgs(aclrtFuncHandle funcHandle, uint32_t numBlocks,
+                                               aclrtStream stream, aclrtLaunchKernelCfg *cfg,
+                                               void *hostArgs, size_t argsSize,
+                                               aclrtPlaceHolderInfo *placeHolderArray,
+                                               size_t placeHolderNum);
 aclError bly_acl_aclrtMalloc(void **devPtr, size_t size, aclrtMemMallocPolicy policy);
 aclError bly_acl_aclrtMallocAlign32(void **devPtr, size_t size, aclrtMemMallocPolicy policy);
 aclError bly_acl_aclrtMallocCached(void **devPtr, size_t size, aclrtMemMallocPolicy policy);
@@ -308,6 +398,7 @@ aclError bly_acl_aclrtMemsetD32(void *ptr, size_t memSize, uint32_t value, size_
 aclError bly_acl_aclrtMemsetD32Async(void *ptr, size_t memSize, uint32_t value, size_t N,
                                      aclrtStream stream);
 aclError bly_acl_aclrtPeekAtLastError(aclrtLastErrLevel level);
+aclError bly_acl_aclrtPersistentTaskClean(aclrtStream stream);
 aclError bly_acl_aclrtPointerGetAttributes(const void *ptr, aclrtPtrAttributes *attributes);
 aclError bly_acl_aclrtProcessReport(int32_t timeout);
 aclError bly_acl_aclrtQueryDeviceStatus(int32_t deviceId, aclrtDeviceStatus *deviceStatus);
@@ -316,23 +407,33 @@ aclError bly_acl_aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatu
 aclError bly_acl_aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus *status);
 aclError bly_acl_aclrtRecordEvent(aclrtEvent event, aclrtStream stream);
 aclError bly_acl_aclrtRecordEventWithFlag(aclrtEvent event, aclrtStream stream, uint32_t flag);
+aclError bly_acl_aclrtRegStreamStateCallback(const char *regName, aclrtStreamStateCallback callback,
+                                             void *args);
+aclError bly_acl_aclrtRegisterCpuFunc(const aclrtBinHandle handle, const char *funcName,
+                                      const char *kernelName, aclrtFuncHandle *funcHandle);
 aclError bly_acl_aclrtResetDevice(int32_t deviceId);
 aclError bly_acl_aclrtResetDeviceForce(int32_t deviceId);
 aclError bly_acl_aclrtResetEvent(aclrtEvent event, aclrtStream stream);
 aclError bly_acl_aclrtSetCurrentContext(aclrtContext context);
 aclError bly_acl_aclrtSetDevice(int32_t deviceId);
+aclError bly_acl_aclrtSetDeviceTaskAbortCallback(const char *regName,
+                                                 aclrtDeviceTaskAbortCallback callback, void *args);
+aclError bly_acl_aclrtSetExceptionInfoCallback(aclrtExceptionInfoCallback callback);
 aclError bly_acl_aclrtSetOpWaitTimeout(uint32_t timeout);
 aclError bly_acl_aclrtSetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType,
                                          aclrtStreamAttrValue *value);
 aclError bly_acl_aclrtSetStreamConfigOpt(aclrtStreamConfigHandle *handle,
                                          aclrtStreamConfigAttr attr, const void *attrValue,
                                          size_t valueSize);
+aclError bly_acl_aclrtSetStreamFailureMode(aclrtStream stream, uint64_t mode);
 aclError bly_acl_aclrtSetStreamOverflowSwitch(aclrtStream stream, uint32_t flag);
 aclError bly_acl_aclrtSetSysParamOpt(aclSysParamOpt opt, int64_t value);
+aclError bly_acl_aclrtStreamAbort(aclrtStream stream);
 aclError bly_acl_aclrtStreamGetFlags(aclrtStream stream, uint32_t *flags);
 aclError bly_acl_aclrtStreamGetId(aclrtStream stream, int32_t *streamId);
 aclError bly_acl_aclrtStreamGetPriority(aclrtStream stream, uint32_t *priority);
 aclError bly_acl_aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus *status);
+aclError bly_acl_aclrtStreamStop(aclrtStream stream);
 aclError bly_acl_aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event);
 aclError bly_acl_aclrtStreamWaitEventWithFlag(aclrtStream stream, aclrtEvent event,
                                               uint32_t timeout, uint32_t flag);

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * kernel.h - kernels as tasks: what a launch keeps, how it runs, what becomes of one that faults.
+ */
+#ifndef BLYI_KERNEL_H
+#define BLYI_KERNEL_H
+
+#include <belay/kernel.h>
+#include <stdbool.h>
+#include "npu/engine.h"
+#include "npu/fault.h"
+
+struct blyi_binary;
+struct blyi_stream;
+struct blyi_task;
+
+#define BLYI_KERNEL_NAME 64
+
+/* A place in the argument block that shall hold the address of another place in it. */
+struct blyi_kernel_patch {
+    uint32_t pointer_at, data_at;
+};
+
+struct blyi_kernel_call {
+    bly_kernel fn;
+    const void *args;
+    size_t args_size;
+    bly_engine engine;
+    uint32_t n_blocks;
+    const bly_range *ranges;
+    size_t n_ranges;
+    const struct blyi_kernel_patch *patches;
+    size_t n_patches;
+    bool args_on_card;          /* `args` is read when the task runs */
+    bool scan;                  /* blocks that the arguments point into count as declared */
+    const char *name;           /* copied; NULL: found out when needed */
+    struct blyi_binary *binary; /* referenced by the task; NULL: none */
+    void *function;             /* handle, told to exception callbacks */
+    uint64_t timeout_us;        /* 0: none */
+    uint32_t site;
+};
+
+/* Errors as bly_kernel_launch(). */
+bly_status blyi_kernel_launch(const struct blyi_kernel_call *call, void *stream);
+
+/* What a launch leaves behind for the one who completes it. */
+struct blyi_launch {
+    bly_kernel fn;
+    struct blyi_binary *binary;
+    void *function;
+    const void *card_args; /* args_on_card */
+    uint64_t timeout_us;
+    uint32_t tid; /* who launched it */
+    bly_engine engine;
+    uint32_t n_blocks;
+    uint32_t args_size;
+    uint32_t n_ranges;
+    uint32_t args_at; /* offset of the argument block in this structure */
+    bool scan;
+    uint32_t block; /* the one that runs */
+    struct blyi_fault_kernel fault;
+    char name[BLYI_KERNEL_NAME];
+    bly_range ranges[]; /* then the argument block */
+};
+
+static inline void *blyi_launch_args(struct blyi_launch *launch)
+{
+    return (char *)launch + launch->args_at;
+}
+
+enum blyi_engine_kind blyi_kernel_engine(const struct blyi_task *task);
+/* Owner only. False: the kernel was left in the middle; the thread hands the stream over, and
+ * another one gets the status of the task from blyi_kernel_failed(). */
+bool blyi_kernel_run(struct blyi_stream *stream, struct blyi_task *task, bly_status *status);
+bly_status blyi_kernel_failed(struct blyi_stream *stream, struct blyi_task *task);
+void blyi_kernel_discard(struct blyi_task *task);
+/* Ends the kernel of the stream that runs now, if one does, and waits until it has ended. True:
+ * one was running. [any] */
+bool blyi_kernel_stop(struct blyi_stream *stream);
+
+#endif
