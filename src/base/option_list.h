@@ -27,9 +27,11 @@
       "largest single pinned block or host registration; 0: none")                                 \
     X(PIN_LIMIT, SIZE, "0", 0, (int64_t)1 << 46,                                                   \
       "pinned host memory of the process altogether; 0: half of the machine's RAM")                \
-    X(ALLOC, CHOICE, "stock", 0, 0, "stock|pool: who serves aclrtMalloc")                          \
+    X(ALLOC, CHOICE, "stock", 0, 0,                                                                \
+      "stock: who serves aclrtMalloc (each call takes its own pages)")                             \
     X(REPORT, TEXT, "", 0, 0,                                                                      \
-      "where the report goes at exit: - (stderr), *.json, *.txt; %p is the pid; empty: none")      \
+      "where the report goes at exit: - (stderr), *.json, *.txt, or several with commas between; " \
+      "%p is the pid; empty: none")                                                                \
     X(REPORT_APPEND, BOOL, "off", 0, 0,                                                            \
       "on: the first process adds to the report's file as well, rather than begin it anew")        \
     X(SYMBOLIZER, TEXT, "", 0, 0,                                                                  \

@@ -38,8 +38,9 @@ enum blyi_queue_state { BLYI_QUEUE_IDLE, BLYI_QUEUE_SCHEDULED };
 #define BLYI_CONTROL_PAUSED 1u
 #define BLYI_CONTROL_DROP   2u /* force-destroyed: end all tasks without running them */
 #define BLYI_CONTROL_DEAD   4u /* retired: no engine will ever look again */
-#define BLYI_CONTROL_FAILED 8u /* its context has stopped on a failure: as DROP, until that ends */
-#define BLYI_CONTROL_SKIP   (BLYI_CONTROL_DROP | BLYI_CONTROL_FAILED)
+#define BLYI_CONTROL_FAILED 8u /* its context has stopped on a failure: as DROP, until that ends   \
+                                */
+#define BLYI_CONTROL_SKIP (BLYI_CONTROL_DROP | BLYI_CONTROL_FAILED)
 
 enum blyi_callback_mode { BLYI_CALLBACK_NONE, BLYI_CALLBACK_HOST_FUNC, BLYI_CALLBACK_REPORT };
 
@@ -48,7 +49,7 @@ struct blyi_block {
     struct blyi_list link;  /* in the watchers of a stream or an event */
     struct blyi_list timer; /* among the blocked ones that have a deadline */
     struct blyi_event *event;
-    uint64_t position;      /* waits until the other stream's `completed` exceeds it */
+    uint64_t position; /* waits until the other stream's `completed` exceeds it */
     uint64_t deadline;
     bool blocked;
     bool paused; /* blocked because it is paused */
@@ -75,9 +76,9 @@ struct blyi_stream {
 
     /* The owner writes, waiters read. */
     alignas(BLYI_CACHE_LINE) uint64_t completed; /* positions below have ended */
-    uint64_t wake_at;  /* lowest `completed` that somebody waits for */
-    uint32_t turn;     /* futex word of waiting host threads */
-    uint32_t sleepers; /* how many of them */
+    uint64_t wake_at;                            /* lowest `completed` that somebody waits for */
+    uint32_t turn;                               /* futex word of waiting host threads */
+    uint32_t sleepers;                           /* how many of them */
 
     /* Ownership. */
     alignas(BLYI_CACHE_LINE) uint32_t state;
@@ -92,21 +93,21 @@ struct blyi_stream {
 
     /* Rare. */
     alignas(BLYI_CACHE_LINE) uint32_t refs;
-    uint32_t failed;              /* `failure` or `failure_status` is set */
+    uint32_t failed; /* `failure` or `failure_status` is set */
     uint32_t callback_mode;
-    uint32_t aborts;              /* how often its work was aborted: waiters compare */
-    uint32_t card_aborts;         /* the same, with the whole card's */
-    uint32_t dropping;            /* under `lock`: how many want its tasks dropped (abort.c) */
-    uint32_t dropped_by_card;     /* of those, for the card */
-    uint32_t failure_mode;        /* set once; 1: the context stops on its failure */
-    uint32_t stopped;             /* by blyi_stream_stop(), not told yet */
-    struct blyi_lock lock;        /* rank STREAM: failure */
+    uint32_t aborts;          /* how often its work was aborted: waiters compare */
+    uint32_t card_aborts;     /* the same, with the whole card's */
+    uint32_t dropping;        /* under `lock`: how many want its tasks dropped (abort.c) */
+    uint32_t dropped_by_card; /* of those, for the card */
+    uint32_t failure_mode;    /* set once; 1: the context stops on its failure */
+    uint32_t stopped;         /* by blyi_stream_stop(), not told yet */
+    struct blyi_lock lock;    /* rank STREAM: failure */
     bly_status failure_status;
     struct blyi_failure *failure; /* its sentence, allocated at the first failure */
     struct blyi_list watchers;    /* blocked streams that wait for this one (block.c) */
     struct blyi_block block;
-    struct blyi_list context_link; /* under the context's lock */
-    struct blyi_list roll_link;    /* roll.c */
+    struct blyi_list context_link;  /* under the context's lock */
+    struct blyi_list roll_link;     /* roll.c */
     struct blyi_reporter *reporter; /* report.c, under its lock */
 };
 

@@ -31,7 +31,7 @@ enum blyi_task_kind {
     BLYI_TASK_HOST_FUNC, /* user code on the context's thread; the stream waits */
     BLYI_TASK_CALLBACK,  /* user code on a report thread */
     BLYI_TASK_KERNEL,
-    BLYI_TASK_RETIRE,    /* the last task of a stream: its owner lets the stream go for ever */
+    BLYI_TASK_RETIRE, /* the last task of a stream: its owner lets the stream go for ever */
 };
 
 /* Pinned host blocks that are held until the task has ended. */

@@ -21,17 +21,18 @@
 #include "observe/report.h"
 #include "observe/report_file.h"
 
-static struct blyi_report_file destination;
-static atomic_bool wanted; /* release after destination is filled */
+static struct blyi_report_files destinations;
+static atomic_bool wanted; /* release after destinations are filled */
 
 static void attach_once(void)
 {
     const char *where = blyi_option_text(BLYI_OPT_REPORT);
     if (where[0] == '\0')
         return;
-    bly_status status = blyi_report_file_parse(where, &destination);
-    if (status == BLY_OK)
-        status = blyi_report_file_begin(&destination, blyi_option_int(BLYI_OPT_REPORT_APPEND));
+    bool append = blyi_option_int(BLYI_OPT_REPORT_APPEND) != 0;
+    bly_status status = blyi_report_files_parse(where, &destinations);
+    for (size_t i = 0; status == BLY_OK && i < destinations.n; i++)
+        status = blyi_report_file_begin(&destinations.file[i], append);
     if (status != BLY_OK) {
         blyi_log(BLYI_LOG_WARN, "no report will be written: %s", bly_last_error());
         return;
@@ -79,28 +80,38 @@ static void flush_output(void)
     funlockfile(stdout);
 }
 
-static bly_status write_report(void)
+static bly_status write_to(const struct blyi_report *report, const struct blyi_report_file *file)
 {
-    struct blyi_report report;
     char *text = NULL;
     size_t length = 0;
-    bly_status status = blyi_report_make(&report);
-    if (status != BLY_OK)
-        return status;
     FILE *out = open_memstream(&text, &length);
     if (out != NULL) {
-        if (destination.form == BLYI_REPORT_JSON)
-            blyi_report_write_json(&report, out);
+        if (file->form == BLYI_REPORT_JSON)
+            blyi_report_write_json(report, out);
         else
-            blyi_report_write_text(&report, out);
+            blyi_report_write_text(report, out);
     }
+    bly_status status;
     if (out == NULL || fclose(out) != 0)
         status = blyi_fail(BLY_E_HOST_MEMORY, "no host memory for the text of the report");
     else
-        status = blyi_report_file_add(&destination, text, length);
+        status = blyi_report_file_add(file, text, length);
     free(text);
-    blyi_report_fini(&report);
     return status;
+}
+
+/* A place that fails is told, and does not keep the others from theirs. */
+static bly_status write_report(void)
+{
+    struct blyi_report report;
+    bly_status status = blyi_report_make(&report);
+    if (status != BLY_OK)
+        return status;
+    for (size_t i = 0; i < destinations.n; i++)
+        if (write_to(&report, &destinations.file[i]) != BLY_OK)
+            blyi_log(BLYI_LOG_WARN, "no report: %s", bly_last_error());
+    blyi_report_fini(&report);
+    return BLY_OK;
 }
 
 __attribute__((destructor)) static void report_at_exit(void)

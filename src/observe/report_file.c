@@ -58,6 +58,29 @@ bly_status blyi_report_file_parse(const char *destination, struct blyi_report_fi
     return BLY_OK;
 }
 
+bly_status blyi_report_files_parse(const char *list, struct blyi_report_files *out)
+{
+    char name[PATH_MAX];
+    out->n = 0;
+    for (const char *at = list;; at++) {
+        size_t length = strcspn(at, ",");
+        if (out->n == BLYI_REPORT_FILES_MAX)
+            return blyi_fail(BLY_E_INVALID, "BELAY_REPORT \"%s\": at most %d places", list,
+                             BLYI_REPORT_FILES_MAX);
+        if (length >= sizeof(name))
+            return blyi_fail(BLY_E_INVALID, "BELAY_REPORT \"%s\": the path is too long", list);
+        memcpy(name, at, length);
+        name[length] = '\0';
+        bly_status status = blyi_report_file_parse(name, &out->file[out->n]);
+        if (status != BLY_OK)
+            return status;
+        out->n++;
+        at += length;
+        if (*at == '\0')
+            return BLY_OK;
+    }
+}
+
 static bool lock_byte(int fd, off_t byte, short type)
 {
     struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1};
