@@ -25,6 +25,7 @@
     X(STREAM, "stream")                                                                            \
     X(EVENT, "event")                                                                              \
     X(NOTIFY, "notify")                                                                            \
+    X(COUNT_NOTIFY, "counting notify")                                                             \
     X(PHYSICAL, "physical memory handle")                                                          \
     X(POOL, "memory pool")                                                                         \
     X(BUFFER, "data buffer")                                                                       \

@@ -15,6 +15,7 @@
 #include "npu/context.h"
 #include "npu/context_inside.h"
 #include "npu/memory.h"
+#include "npu/notify.h"
 #include "npu/queue.h"
 #include "npu/runtime.h"
 #include "npu/stream.h"
@@ -161,6 +162,7 @@ static void tear_down(int card, struct blyi_context *context)
     __atomic_store_n(&context->state, BLYI_CONTEXT_DYING, __ATOMIC_RELEASE);
     warn_explicit(card);
     blyi_context_teardown(context, true);
+    blyi_notify_end_all(context->card);
     blyi_mem_free_all(open);
     blyi_lock_take(&blyi_contexts_lock);
     end_busy_locked(&devices[card]);

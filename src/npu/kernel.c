@@ -25,6 +25,7 @@
 #include "npu/memory.h"
 #include "npu/pinned.h"
 #include "npu/queue.h"
+#include "npu/watch.h"
 
 #define ARGS_ALIGN 64u
 
@@ -88,6 +89,22 @@ static bly_status status_of_engine(bly_engine engine)
         return BLY_E_KERNEL_CUBE;
     case BLY_ENGINE_AICPU:
         return BLY_E_KERNEL_AICPU;
+    case BLY_ENGINE_DVPP:
+    case BLY_ENGINE_COPY:
+        break;
+    }
+    return BLY_E_FAULT;
+}
+
+static bly_status timeout_of_engine(bly_engine engine)
+{
+    switch (engine) {
+    case BLY_ENGINE_CUBE:
+        return BLY_E_TIMEOUT_CUBE;
+    case BLY_ENGINE_AICPU:
+        return BLY_E_TIMEOUT_AICPU;
+    case BLY_ENGINE_VECTOR:
+        return BLY_E_TIMEOUT_VECTOR;
     case BLY_ENGINE_DVPP:
     case BLY_ENGINE_COPY:
         break;
@@ -167,7 +184,8 @@ static struct blyi_launch *make_launch(const struct blyi_kernel_call *call)
     launch->binary = call->binary;
     launch->function = call->function;
     launch->card_args = call->args_on_card ? call->args : NULL;
-    launch->timeout_us = call->timeout_us;
+    launch->timeout_us = call->timeout_us != 0 ? call->timeout_us : blyi_watch_default_us();
+    launch->expired = false;
     launch->tid = (uint32_t)own_tid();
     launch->engine = call->engine;
     launch->n_blocks = call->n_blocks;
@@ -207,6 +225,8 @@ bly_status blyi_kernel_launch(const struct blyi_kernel_call *call, void *handle)
         status = blyi_queue_ready(stream);
     if (status == BLY_OK)
         status = blyi_engine_need_spare(stream->card->id, kind_of(call->engine));
+    if (status == BLY_OK && (call->timeout_us != 0 || blyi_watch_default_us() != 0))
+        status = blyi_watch_need();
     if (status == BLY_OK) {
         task.u.kernel.launch = make_launch(call);
         if (task.u.kernel.launch == NULL)
@@ -379,6 +399,16 @@ static uintptr_t token_of(const struct blyi_stream *stream, uint64_t position)
     return ((uintptr_t)stream->id << 32) | (uint32_t)position;
 }
 
+static bool run_watched(struct blyi_launch *launch)
+{
+    struct blyi_watch watch;
+    blyi_watch_begin(&watch, launch->timeout_us, own_tid(), launch->fault.token);
+    bool done = blyi_fault_run(run_blocks, launch, &launch->fault);
+    blyi_watch_end(&watch); /* its lock is ours alone: no kernel can hold it */
+    launch->expired = watch.expired;
+    return done;
+}
+
 bool blyi_kernel_run(struct blyi_stream *stream, struct blyi_task *task, bly_status *status)
 {
     struct blyi_launch *launch = task->u.kernel.launch;
@@ -399,7 +429,8 @@ bool blyi_kernel_run(struct blyi_stream *stream, struct blyi_task *task, bly_sta
     /* An abort that came before could not see us: we see it. */
     bool done = true;
     if (likely((blyi_queue_control(stream) & BLYI_CONTROL_SKIP) == 0))
-        done = blyi_fault_run(run_blocks, launch, &launch->fault);
+        done = launch->timeout_us == 0 ? blyi_fault_run(run_blocks, launch, &launch->fault)
+                                       : run_watched(launch);
     __atomic_store_n(&stream->kernel_tid, 0, __ATOMIC_RELEASE);
     return done;
 }
@@ -444,9 +475,17 @@ bly_status blyi_kernel_failed(struct blyi_stream *stream, struct blyi_task *task
     struct blyi_launch *launch = task->u.kernel.launch;
     const struct blyi_fault_kernel *fault = &launch->fault;
     bly_status status = status_of_engine(launch->engine);
-    if (fault->stopped && (blyi_queue_control(stream) & BLYI_CONTROL_SKIP) == 0)
+    if (fault->stopped && launch->expired)
+        status = timeout_of_engine(launch->engine);
+    else if (fault->stopped && (blyi_queue_control(stream) & BLYI_CONTROL_SKIP) == 0)
         status = BLY_E_CANCELLED;
-    if (fault->stopped) {
+    if (fault->stopped && launch->expired) {
+        (void)blyi_fail(status,
+                        "kernel %s ran longer than %" PRIu64 " us on %s, in block %" PRIu32
+                        " of %" PRIu32,
+                        name_of(launch), launch->timeout_us, name_of_engine(launch->engine),
+                        launch->block, launch->n_blocks);
+    } else if (fault->stopped) {
         (void)blyi_fail(status, "kernel %s was stopped on %s in block %" PRIu32 " of %" PRIu32,
                         name_of(launch), name_of_engine(launch->engine), launch->block,
                         launch->n_blocks);

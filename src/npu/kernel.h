@@ -36,7 +36,7 @@ struct blyi_kernel_call {
     const char *name;           /* copied; NULL: found out when needed */
     struct blyi_binary *binary; /* referenced by the task; NULL: none */
     void *function;             /* handle, told to exception callbacks */
-    uint64_t timeout_us;        /* 0: none */
+    uint64_t timeout_us;        /* 0: the process's default (watch.h) */
     uint32_t site;
 };
 
@@ -57,6 +57,7 @@ struct blyi_launch {
     uint32_t n_ranges;
     uint32_t args_at; /* offset of the argument block in this structure */
     bool scan;
+    bool expired;   /* it was stopped because it ran too long */
     uint32_t block; /* the one that runs */
     struct blyi_fault_kernel fault;
     char name[BLYI_KERNEL_NAME];

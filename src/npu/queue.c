@@ -19,6 +19,7 @@
 #include "npu/engine.h"
 #include "npu/event_inside.h"
 #include "npu/kernel.h"
+#include "npu/notify.h"
 #include "npu/pinned.h"
 #include "npu/report.h"
 
@@ -311,8 +312,18 @@ void blyi_queue_discard(struct blyi_task *task)
     case BLYI_TASK_KERNEL:
         blyi_kernel_discard(task);
         break;
+    case BLYI_TASK_NOTIFY_RECORD:
+        __atomic_sub_fetch(&task->u.notify.notify->n_records, 1, __ATOMIC_RELAXED);
+        blyi_notify_unref(task->u.notify.notify);
+        break;
+    case BLYI_TASK_NOTIFY_WAIT:
+        blyi_notify_unref(task->u.notify.notify);
+        break;
     case BLYI_TASK_NOP:
     case BLYI_TASK_HOST_FUNC:
+    case BLYI_TASK_VALUE_WRITE:
+    case BLYI_TASK_VALUE_WAIT:
+    case BLYI_TASK_REDUCE:
     case BLYI_TASK_RETIRE:
         break;
     }

@@ -51,7 +51,9 @@ struct blyi_block {
     struct blyi_event *event;
     uint64_t position; /* waits until the other stream's `completed` exceeds it */
     uint64_t deadline;
+    const uint32_t *n_pending; /* waits for a condition: what may still bring it about */
     bool blocked;
+    bool looks; /* blocked because memory is not yet as it shall be */
     bool paused; /* blocked because it is paused */
 };
 

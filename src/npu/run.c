@@ -14,8 +14,11 @@
 #include "npu/exception.h"
 #include "npu/host_thread.h"
 #include "npu/kernel.h"
+#include "npu/notify.h"
 #include "npu/queue.h"
+#include "npu/reduce.h"
 #include "npu/report.h"
+#include "npu/value.h"
 
 #define QUANTUM 64 /* tasks of one stream before the engine looks for a more urgent one */
 
@@ -27,6 +30,7 @@ static enum blyi_engine_kind engine_of(const struct blyi_task *task)
     case BLYI_TASK_COPY:
     case BLYI_TASK_COPY2D:
     case BLYI_TASK_SET:
+    case BLYI_TASK_REDUCE:
         return BLYI_ENGINE_COPY;
     case BLYI_TASK_KERNEL:
         return blyi_kernel_engine(task);
@@ -80,6 +84,19 @@ static enum step run_task(struct blyi_stream *stream, struct blyi_task *task, bl
     case BLYI_TASK_COPY2D:
     case BLYI_TASK_SET:
         *status = blyi_copy_task(stream, task);
+        break;
+    case BLYI_TASK_NOTIFY_RECORD:
+        blyi_notify_run_record(task);
+        break;
+    case BLYI_TASK_NOTIFY_WAIT:
+        return blyi_notify_run_wait(stream, task, status) ? STEP_DONE : STEP_GONE;
+    case BLYI_TASK_VALUE_WRITE:
+        blyi_value_run_write(stream, task, status);
+        break;
+    case BLYI_TASK_VALUE_WAIT:
+        return blyi_value_run_wait(stream, task, status) ? STEP_DONE : STEP_GONE;
+    case BLYI_TASK_REDUCE:
+        *status = blyi_reduce_task(stream, task);
         break;
     case BLYI_TASK_KERNEL:
         return blyi_kernel_run(stream, task, status) ? STEP_DONE : STEP_LOST;
@@ -136,6 +153,8 @@ enum blyi_run blyi_stream_run(struct blyi_stream *stream, enum blyi_engine_kind 
                 return step == STEP_LOST ? BLYI_RUN_LOST : BLYI_RUN_GONE;
             if (unlikely(status != BLY_OK))
                 blyi_exception_tell(stream, task, status);
+        } else {
+            stream->began_ns = 0; /* of a wait that was dropped */
         }
         blyi_queue_discard(task);
         blyi_queue_complete(stream, status);

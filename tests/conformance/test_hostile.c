@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include "face/acl/acl_symbols.h"
 
-#define ARGS_MAX   9
+#define ARGS_MAX   10
 #define VALUES_MAX 16
 #define RANDOM     400
 #define AREA       (4 * MIB)
@@ -27,6 +27,8 @@
  *   z  size    i  int and enums  u  uint32  U  uint64     d  device
  *   f  function                  D  any pointer, never read    V  a va_list
  *   B  kernel binary   K  kernel function   A  argument list   r  64 KiB of readable memory
+ *   Y  notify   Z  counting notify   w  a place that a failed call may write to
+ *   k  count of a list
  *   n  a structure of zeros, or none        N  NULL, or a pointer
  * Behind ':' comes what is returned: e an aclError, - anything else. */
 static const struct row {
@@ -75,11 +77,18 @@ static const struct row {
     {"aclrtBinarySetExceptionCallback", "BfD:e"},
     {"aclrtBinaryUnLoad", "B:e"},
     {"aclrtCheckMemType", "luuou:e"},
+    {"aclrtCntNotifyCreate", "oU:e"},
+    {"aclrtCntNotifyDestroy", "Z:e"},
+    {"aclrtCntNotifyGetId", "Zo:e"},
+    {"aclrtCntNotifyRecord", "Zhv:e"},
+    {"aclrtCntNotifyReset", "Zh:e"},
+    {"aclrtCntNotifyWaitWithTimeout", "Zhv:e"},
     {"aclrtCreateBinary", "Dz:-"},
     {"aclrtCreateContext", "od:e"},
     {"aclrtCreateEvent", "o:e"},
     {"aclrtCreateEventExWithFlag", "ou:e"},
     {"aclrtCreateEventWithFlag", "ou:e"},
+    {"aclrtCreateNotify", "oU:e"},
     {"aclrtCreateStream", "o:e"},
     {"aclrtCreateStreamConfigHandle", ":-"},
     {"aclrtCreateStreamV2", "og:e"},
@@ -90,14 +99,17 @@ static const struct row {
     {"aclrtDestroyBinary", "B:e"},
     {"aclrtDestroyContext", "x:e"},
     {"aclrtDestroyEvent", "e:e"},
+    {"aclrtDestroyNotify", "Y:e"},
     {"aclrtDestroyStream", "h:e"},
     {"aclrtDestroyStreamConfigHandle", "g:e"},
     {"aclrtDestroyStreamForce", "h:e"},
     {"aclrtDeviceGetBareTgid", "o:e"},
     {"aclrtDeviceGetByPCIBusId", "so:e"},
+    {"aclrtDeviceGetLimit", "io:e"},
     {"aclrtDeviceGetPCIBusId", "doi:e"},
     {"aclrtDeviceGetStreamPriorityRange", "oo:e"},
     {"aclrtDeviceGetUuid", "do:e"},
+    {"aclrtDeviceSetLimit", "iz:e"},
     {"aclrtDeviceTaskAbort", "du:e"},
     {"aclrtEventElapsedTime", "oee:e"},
     {"aclrtEventGetTimestamp", "eo:e"},
@@ -115,6 +127,7 @@ static const struct row {
     {"aclrtGetDeviceCount", "o:e"},
     {"aclrtGetDeviceIdFromExceptionInfo", "v:-"},
     {"aclrtGetDeviceInfo", "dio:e"},
+    {"aclrtGetDeviceResLimit", "dio:e"},
     {"aclrtGetDeviceUtilizationRate", "do:e"},
     {"aclrtGetErrorCodeFromExceptionInfo", "v:-"},
     {"aclrtGetEventAvailNum", "o:e"},
@@ -126,15 +139,20 @@ static const struct row {
     {"aclrtGetLogicDevIdByUserDevId", "do:e"},
     {"aclrtGetMemInfo", "ioo:e"},
     {"aclrtGetMemUsageInfo", "dozo:e"},
+    {"aclrtGetNotifyId", "Yo:e"},
+    {"aclrtGetOpExecuteTimeout", "o:e"},
+    {"aclrtGetOpTimeOutInterval", "o:e"},
     {"aclrtGetPhyDevIdByLogicDevId", "do:e"},
     {"aclrtGetPhyDevIdByUserDevId", "do:e"},
     {"aclrtGetPrimaryCtxState", "doo:e"},
+    {"aclrtGetResInCurrentThread", "io:e"},
     {"aclrtGetRunMode", "o:e"},
     {"aclrtGetSocName", ":-"},
     {"aclrtGetStreamAttribute", "hio:e"},
     {"aclrtGetStreamAvailableNum", "o:e"},
     {"aclrtGetStreamIdFromExceptionInfo", "v:-"},
     {"aclrtGetStreamOverflowSwitch", "ho:e"},
+    {"aclrtGetStreamResLimit", "hio:e"},
     {"aclrtGetSysParamOpt", "io:e"},
     {"aclrtGetTaskIdFromExceptionInfo", "v:-"},
     {"aclrtGetThreadIdFromExceptionInfo", "v:-"},
@@ -168,10 +186,15 @@ static const struct row {
     {"aclrtMemcpy2dAsync", "mzmzzzih:e"},
     {"aclrtMemcpyAsync", "mzmzih:e"},
     {"aclrtMemcpyAsyncWithCondition", "mzmzih:e"},
+    {"aclrtMemcpyBatch", "lrlrknnkw:e"},
+    {"aclrtMemcpyBatchAsync", "lrlrknnkwh:e"},
+    {"aclrtMemcpyBatchAsyncV2", "lrlrknnkh:e"},
+    {"aclrtMemcpyBatchV2", "lrlrknnk:e"},
     {"aclrtMemset", "mziz:e"},
     {"aclrtMemsetAsync", "mzizh:e"},
     {"aclrtMemsetD32", "mzuz:e"},
     {"aclrtMemsetD32Async", "mzuzh:e"},
+    {"aclrtNotifyBatchReset", "ru:e"},
     {"aclrtPeekAtLastError", "i:-"},
     {"aclrtPersistentTaskClean", "h:e"},
     {"aclrtPointerGetAttributes", "mo:e"},
@@ -182,20 +205,29 @@ static const struct row {
     {"aclrtQueryEventWaitStatus", "eo:e"},
     {"aclrtRecordEvent", "eh:e"},
     {"aclrtRecordEventWithFlag", "ehu:e"},
+    {"aclrtRecordNotify", "Yh:e"},
+    {"aclrtReduceAsync", "mmziihN:e"},
     {"aclrtRegStreamStateCallback", "sfD:e"},
     {"aclrtRegisterCpuFunc", "Bsso:e"},
     {"aclrtResetDevice", "d:e"},
     {"aclrtResetDeviceForce", "d:e"},
+    {"aclrtResetDeviceResLimit", "d:e"},
     {"aclrtResetEvent", "eh:e"},
+    {"aclrtResetStreamResLimit", "h:e"},
     {"aclrtSetCurrentContext", "x:e"},
     {"aclrtSetDevice", "d:e"},
+    {"aclrtSetDeviceResLimit", "diu:e"},
     {"aclrtSetDeviceTaskAbortCallback", "sfD:e"},
     {"aclrtSetExceptionInfoCallback", "f:e"},
+    {"aclrtSetOpExecuteTimeOut", "u:e"},
+    {"aclrtSetOpExecuteTimeOutV2", "Uo:e"},
+    {"aclrtSetOpExecuteTimeOutWithMs", "u:e"},
     {"aclrtSetOpWaitTimeout", "u:e"},
     {"aclrtSetStreamAttribute", "hiv:e"},
     {"aclrtSetStreamConfigOpt", "givz:e"},
     {"aclrtSetStreamFailureMode", "hU:e"},
     {"aclrtSetStreamOverflowSwitch", "hu:e"},
+    {"aclrtSetStreamResLimit", "hiu:e"},
     {"aclrtSetSysParamOpt", "iU:e"},
     {"aclrtStreamAbort", "h:e"},
     {"aclrtStreamGetFlags", "ho:e"},
@@ -214,6 +246,11 @@ static const struct row {
     {"aclrtSynchronizeStream", "h:e"},
     {"aclrtSynchronizeStreamWithTimeout", "hi:e"},
     {"aclrtUnSubscribeReport", "Uh:e"},
+    {"aclrtUnuseStreamResInCurrentThread", "h:e"},
+    {"aclrtUseStreamResInCurrentThread", "h:e"},
+    {"aclrtValueWait", "mUuh:e"},
+    {"aclrtValueWrite", "mUuh:e"},
+    {"aclrtWaitAndResetNotify", "Yhu:e"},
     {"aclsysGetCANNVersion", "io:e"},
     {"aclsysGetVersionNum", "so:e"},
     {"aclsysGetVersionStr", "so:e"},
@@ -242,6 +279,8 @@ static struct {
     aclrtBinHandle binary, dead_binary;
     aclrtFuncHandle function;
     aclrtArgsHandle args;
+    aclrtNotify notify, dead_notify;
+    aclrtCntNotify counting;
 } world;
 
 struct values {
@@ -316,6 +355,10 @@ static void build_world(void)
     world.attribute.attr = ACL_RT_MEM_ATTR_MODULE_ID;
     world.malloc_config = (aclrtMallocConfig){&world.attribute, 1};
     world.malloc_config_bad = (aclrtMallocConfig){NULL, 3};
+    OK(aclrtCreateNotify(&world.dead_notify, 0));
+    OK(aclrtDestroyNotify(world.dead_notify));
+    OK(aclrtCreateNotify(&world.notify, 0));
+    OK(aclrtCntNotifyCreate(&world.counting, 0));
     aclrtParamHandle param;
     OK(aclrtBinaryLoadFromFile(TEST_KERNELS, NULL, &world.dead_binary));
     OK(aclrtBinaryUnLoad(world.dead_binary));
@@ -341,6 +384,8 @@ static void mend_world(void)
     char name[32];
     if (aclrtStreamGetId(world.stream, &id) != 0 ||
         aclrtGetFunctionName(world.function, sizeof(name), name) != 0 ||
+        aclrtGetNotifyId(world.notify, (uint32_t *)&id) != 0 ||
+        aclrtCntNotifyGetId(world.counting, (uint32_t *)&id) != 0 ||
         aclrtMemGetAddressRange(world.card, NULL, &size) != 0 ||
         aclrtMemGetAddressRange(world.pinned, NULL, &size) != 0 ||
         aclrtMemGetAddressRange(world.other_card, NULL, &size) != 0 ||
@@ -371,6 +416,18 @@ static void values_of(char kind, size_t index, struct values *values)
         break;
     case 'v':
         ADD(P(world.input), 0);
+        break;
+    case 'Y':
+        ADD(P(world.notify), P(world.dead_notify), P(world.counting), P(world.stream), ODD_HANDLES);
+        break;
+    case 'Z':
+        ADD(P(world.counting), P(world.dead_notify), P(world.notify), ODD_HANDLES);
+        break;
+    case 'k':
+        ADD(1, 0, 2, 8, 255, 512);
+        break;
+    case 'w':
+        ADD(P(world.out[index]), 0);
         break;
     case 'r':
         ADD(P(world.area), 0);
@@ -460,10 +517,10 @@ static void values_of(char kind, size_t index, struct values *values)
 static uint64_t call_with(void *function, const uint64_t a[ARGS_MAX])
 {
     typedef uint64_t (*any)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
-                            uint64_t, uint64_t);
+                            uint64_t, uint64_t, uint64_t);
     any fn;
     memcpy(&fn, &function, sizeof(fn));
-    return fn(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8]);
+    return fn(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9]);
 }
 
 /* A failed call leaves no output behind. */

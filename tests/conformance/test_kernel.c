@@ -624,6 +624,25 @@ TEST(a_persistent_stream_can_be_cleaned)
     CHECK_EQ(read_value(), 0x02020202);
 }
 
+TEST(a_kernel_has_a_time_limit)
+{
+    open_all();
+    aclrtFuncHandle func = function("forever");
+    aclrtLaunchKernelAttr attrs[2] = {
+        {.id = ACL_RT_LAUNCH_KERNEL_ATTR_TIMEOUT_US, .value.timeoutUs = {20000, 0}},
+        {.id = ACL_RT_LAUNCH_KERNEL_ATTR_ENGINE_TYPE, .value.engineType = ACL_RT_ENGINE_TYPE_AIC},
+    };
+    aclrtLaunchKernelCfg cfg = {attrs, 2};
+    OK(aclrtLaunchKernelWithConfig(func, 1, stream, &cfg, args_of(func, value), NULL));
+    CHECK_ACL(aclrtSynchronizeStream(stream), 507014);
+    CHECK_MESSAGE("ran longer than 20000 us");
+    OK(aclrtSetOpExecuteTimeOutWithMs(10));
+    launch("forever", value);
+    CHECK_ACL(aclrtSynchronizeStream(stream), 507034);
+    launch("add_one", value);
+    OK(aclrtSynchronizeStream(stream));
+}
+
 TEST(force_ends_a_kernel)
 {
     open_all();
@@ -659,6 +678,7 @@ int main(void)
         cmocka_unit_test(exceptions_are_told),
         cmocka_unit_test(streams_are_told),
         cmocka_unit_test(a_persistent_stream_can_be_cleaned),
+        cmocka_unit_test(a_kernel_has_a_time_limit),
         cmocka_unit_test(force_ends_a_kernel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

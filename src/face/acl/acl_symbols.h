@@ -54,11 +54,18 @@
     X(aclrtBinarySetExceptionCallback)             \
     X(aclrtBinaryUnLoad)                           \
     X(aclrtCheckMemType)                           \
+    X(aclrtCntNotifyCreate)                        \
+    X(aclrtCntNotifyDestroy)                       \
+    X(aclrtCntNotifyGetId)                         \
+    X(aclrtCntNotifyRecord)                        \
+    X(aclrtCntNotifyReset)                         \
+    X(aclrtCntNotifyWaitWithTimeout)               \
     X(aclrtCreateBinary)                           \
     X(aclrtCreateContext)                          \
     X(aclrtCreateEvent)                            \
     X(aclrtCreateEventExWithFlag)                  \
     X(aclrtCreateEventWithFlag)                    \
+    X(aclrtCreateNotify)                           \
     X(aclrtCreateStream)                           \
     X(aclrtCreateStreamConfigHandle)               \
     X(aclrtCreateStreamV2)                         \
@@ -69,14 +76,17 @@
     X(aclrtDestroyBinary)                          \
     X(aclrtDestroyContext)                         \
     X(aclrtDestroyEvent)                           \
+    X(aclrtDestroyNotify)                          \
     X(aclrtDestroyStream)                          \
     X(aclrtDestroyStreamConfigHandle)              \
     X(aclrtDestroyStreamForce)                     \
     X(aclrtDeviceGetBareTgid)                      \
     X(aclrtDeviceGetByPCIBusId)                    \
+    X(aclrtDeviceGetLimit)                         \
     X(aclrtDeviceGetPCIBusId)                      \
     X(aclrtDeviceGetStreamPriorityRange)           \
     X(aclrtDeviceGetUuid)                          \
+    X(aclrtDeviceSetLimit)                         \
     X(aclrtDeviceTaskAbort)                        \
     X(aclrtEventElapsedTime)                       \
     X(aclrtEventGetTimestamp)                      \
@@ -94,6 +104,7 @@
     X(aclrtGetDeviceCount)                         \
     X(aclrtGetDeviceIdFromExceptionInfo)           \
     X(aclrtGetDeviceInfo)                          \
+    X(aclrtGetDeviceResLimit)                      \
     X(aclrtGetDeviceUtilizationRate)               \
     X(aclrtGetErrorCodeFromExceptionInfo)          \
     X(aclrtGetEventAvailNum)                       \
@@ -105,15 +116,20 @@
     X(aclrtGetLogicDevIdByUserDevId)               \
     X(aclrtGetMemInfo)                             \
     X(aclrtGetMemUsageInfo)                        \
+    X(aclrtGetNotifyId)                            \
+    X(aclrtGetOpExecuteTimeout)                    \
+    X(aclrtGetOpTimeOutInterval)                   \
     X(aclrtGetPhyDevIdByLogicDevId)                \
     X(aclrtGetPhyDevIdByUserDevId)                 \
     X(aclrtGetPrimaryCtxState)                     \
+    X(aclrtGetResInCurrentThread)                  \
     X(aclrtGetRunMode)                             \
     X(aclrtGetSocName)                             \
     X(aclrtGetStreamAttribute)                     \
     X(aclrtGetStreamAvailableNum)                  \
     X(aclrtGetStreamIdFromExceptionInfo)           \
     X(aclrtGetStreamOverflowSwitch)                \
+    X(aclrtGetStreamResLimit)                      \
     X(aclrtGetSysParamOpt)                         \
     X(aclrtGetTaskIdFromExceptionInfo)             \
     X(aclrtGetThreadIdFromExceptionInfo)           \
@@ -147,10 +163,15 @@
     X(aclrtMemcpy2dAsync)                          \
     X(aclrtMemcpyAsync)                            \
     X(aclrtMemcpyAsyncWithCondition)               \
+    X(aclrtMemcpyBatch)                            \
+    X(aclrtMemcpyBatchAsync)                       \
+    X(aclrtMemcpyBatchAsyncV2)                     \
+    X(aclrtMemcpyBatchV2)                          \
     X(aclrtMemset)                                 \
     X(aclrtMemsetAsync)                            \
     X(aclrtMemsetD32)                              \
     X(aclrtMemsetD32Async)                         \
+    X(aclrtNotifyBatchReset)                       \
     X(aclrtPeekAtLastError)                        \
     X(aclrtPersistentTaskClean)                    \
     X(aclrtPointerGetAttributes)                   \
@@ -161,20 +182,29 @@
     X(aclrtQueryEventWaitStatus)                   \
     X(aclrtRecordEvent)                            \
     X(aclrtRecordEventWithFlag)                    \
+    X(aclrtRecordNotify)                           \
+    X(aclrtReduceAsync)                            \
     X(aclrtRegStreamStateCallback)                 \
     X(aclrtRegisterCpuFunc)                        \
     X(aclrtResetDevice)                            \
     X(aclrtResetDeviceForce)                       \
+    X(aclrtResetDeviceResLimit)                    \
     X(aclrtResetEvent)                             \
+    X(aclrtResetStreamResLimit)                    \
     X(aclrtSetCurrentContext)                      \
     X(aclrtSetDevice)                              \
+    X(aclrtSetDeviceResLimit)                      \
     X(aclrtSetDeviceTaskAbortCallback)             \
     X(aclrtSetExceptionInfoCallback)               \
+    X(aclrtSetOpExecuteTimeOut)                    \
+    X(aclrtSetOpExecuteTimeOutV2)                  \
+    X(aclrtSetOpExecuteTimeOutWithMs)              \
     X(aclrtSetOpWaitTimeout)                       \
     X(aclrtSetStreamAttribute)                     \
     X(aclrtSetStreamConfigOpt)                     \
     X(aclrtSetStreamFailureMode)                   \
     X(aclrtSetStreamOverflowSwitch)                \
+    X(aclrtSetStreamResLimit)                      \
     X(aclrtSetSysParamOpt)                         \
     X(aclrtStreamAbort)                            \
     X(aclrtStreamGetFlags)                         \
@@ -193,6 +223,11 @@
     X(aclrtSynchronizeStream)                      \
     X(aclrtSynchronizeStreamWithTimeout)           \
     X(aclrtUnSubscribeReport)                      \
+    X(aclrtUnuseStreamResInCurrentThread)          \
+    X(aclrtUseStreamResInCurrentThread)            \
+    X(aclrtValueWait)                              \
+    X(aclrtValueWrite)                             \
+    X(aclrtWaitAndResetNotify)                     \
     X(aclsysGetCANNVersion)                        \
     X(aclsysGetVersionNum)                         \
     X(aclsysGetVersionStr)
@@ -265,11 +300,20 @@ aclError bly_acl_aclrtBinarySetExceptionCallback(aclrtBinHandle binHandle,
 aclError bly_acl_aclrtBinaryUnLoad(aclrtBinHandle binHandle);
 aclError bly_acl_aclrtCheckMemType(void **addrList, uint32_t size, uint32_t memType,
                                    uint32_t *checkResult, uint32_t reserve);
+aclError bly_acl_aclrtCntNotifyCreate(aclrtCntNotify *cntNotify, uint64_t flag);
+aclError bly_acl_aclrtCntNotifyDestroy(aclrtCntNotify cntNotify);
+aclError bly_acl_aclrtCntNotifyGetId(aclrtCntNotify cntNotify, uint32_t *notifyId);
+aclError bly_acl_aclrtCntNotifyRecord(aclrtCntNotify cntNotify, aclrtStream stream,
+                                      aclrtCntNotifyRecordInfo *info);
+aclError bly_acl_aclrtCntNotifyReset(aclrtCntNotify cntNotify, aclrtStream stream);
+aclError bly_acl_aclrtCntNotifyWaitWithTimeout(aclrtCntNotify cntNotify, aclrtStream stream,
+                                               aclrtCntNotifyWaitInfo *info);
 aclrtBinary bly_acl_aclrtCreateBinary(const void *data, size_t dataLen);
 aclError bly_acl_aclrtCreateContext(aclrtContext *context, int32_t deviceId);
 aclError bly_acl_aclrtCreateEvent(aclrtEvent *event);
 aclError bly_acl_aclrtCreateEventExWithFlag(aclrtEvent *event, uint32_t flag);
 aclError bly_acl_aclrtCreateEventWithFlag(aclrtEvent *event, uint32_t flag);
+aclError bly_acl_aclrtCreateNotify(aclrtNotify *notify, uint64_t flag);
 aclError bly_acl_aclrtCreateStream(aclrtStream *stream);
 aclrtStreamConfigHandle *bly_acl_aclrtCreateStreamConfigHandle(void);
 aclError bly_acl_aclrtCreateStreamV2(aclrtStream *stream, const aclrtStreamConfigHandle *handle);
@@ -280,15 +324,18 @@ aclError bly_acl_aclrtCtxSetSysParamOpt(aclSysParamOpt opt, int64_t value);
 aclError bly_acl_aclrtDestroyBinary(aclrtBinary binary);
 aclError bly_acl_aclrtDestroyContext(aclrtContext context);
 aclError bly_acl_aclrtDestroyEvent(aclrtEvent event);
+aclError bly_acl_aclrtDestroyNotify(aclrtNotify notify);
 aclError bly_acl_aclrtDestroyStream(aclrtStream stream);
 aclError bly_acl_aclrtDestroyStreamConfigHandle(aclrtStreamConfigHandle *handle);
 aclError bly_acl_aclrtDestroyStreamForce(aclrtStream stream);
 aclError bly_acl_aclrtDeviceGetBareTgid(int32_t *pid);
 aclError bly_acl_aclrtDeviceGetByPCIBusId(const char *pciBusId, int32_t *deviceId);
+aclError bly_acl_aclrtDeviceGetLimit(aclrtDeviceLimit limit, size_t *value);
 aclError bly_acl_aclrtDeviceGetPCIBusId(int32_t deviceId, char *pciBusId, int32_t len);
 aclError bly_acl_aclrtDeviceGetStreamPriorityRange(int32_t *leastPriority,
                                                    int32_t *greatestPriority);
 aclError bly_acl_aclrtDeviceGetUuid(int32_t deviceId, aclrtUuid *uuid);
+aclError bly_acl_aclrtDeviceSetLimit(aclrtDeviceLimit limit, size_t value);
 aclError bly_acl_aclrtDeviceTaskAbort(int32_t deviceId, uint32_t timeout);
 aclError bly_acl_aclrtEventElapsedTime(float *ms, aclrtEvent startEvent, aclrtEvent endEvent);
 aclError bly_acl_aclrtEventGetTimestamp(aclrtEvent event, uint64_t *timestamp);
@@ -309,6 +356,8 @@ aclError bly_acl_aclrtGetDeviceCapability(int32_t deviceId, aclrtDevFeatureType 
 aclError bly_acl_aclrtGetDeviceCount(uint32_t *count);
 uint32_t bly_acl_aclrtGetDeviceIdFromExceptionInfo(const aclrtExceptionInfo *info);
 aclError bly_acl_aclrtGetDeviceInfo(uint32_t deviceId, aclrtDevAttr attr, int64_t *value);
+aclError bly_acl_aclrtGetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type,
+                                        uint32_t *value);
 aclError bly_acl_aclrtGetDeviceUtilizationRate(int32_t deviceId,
                                                aclrtUtilizationInfo *utilizationInfo);
 uint32_t bly_acl_aclrtGetErrorCodeFromExceptionInfo(const aclrtExceptionInfo *info);
@@ -323,9 +372,13 @@ aclError bly_acl_aclrtGetLogicDevIdByUserDevId(const int32_t userDevid, int32_t 
 aclError bly_acl_aclrtGetMemInfo(aclrtMemAttr attr, size_t *free, size_t *total);
 aclError bly_acl_aclrtGetMemUsageInfo(int32_t deviceId, aclrtMemUsageInfo *memUsageInfo,
                                       size_t inputNum, size_t *outputNum);
+aclError bly_acl_aclrtGetNotifyId(aclrtNotify notify, uint32_t *notifyId);
+aclError bly_acl_aclrtGetOpExecuteTimeout(uint32_t *const timeoutMs);
+aclError bly_acl_aclrtGetOpTimeOutInterval(uint64_t *interval);
 aclError bly_acl_aclrtGetPhyDevIdByLogicDevId(const int32_t logicDevId, int32_t *const phyDevId);
 aclError bly_acl_aclrtGetPhyDevIdByUserDevId(const int32_t userDevId, int32_t *const phyDevId);
 aclError bly_acl_aclrtGetPrimaryCtxState(int32_t deviceId, uint32_t *flags, int32_t *active);
+aclError bly_acl_aclrtGetResInCurrentThread(aclrtDevResLimitType type, uint32_t *value);
 aclError bly_acl_aclrtGetRunMode(aclrtRunMode *runMode);
 const char *bly_acl_aclrtGetSocName(void);
 aclError bly_acl_aclrtGetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType,
@@ -333,6 +386,8 @@ aclError bly_acl_aclrtGetStreamAttribute(aclrtStream stream, aclrtStreamAttr stm
 aclError bly_acl_aclrtGetStreamAvailableNum(uint32_t *streamCount);
 uint32_t bly_acl_aclrtGetStreamIdFromExceptionInfo(const aclrtExceptionInfo *info);
 aclError bly_acl_aclrtGetStreamOverflowSwitch(aclrtStream stream, uint32_t *flag);
+aclError bly_acl_aclrtGetStreamResLimit(aclrtStream stream, aclrtDevResLimitType type,
+                                        uint32_t *value);
 aclError bly_acl_aclrtGetSysParamOpt(aclSysParamOpt opt, int64_t *value);
 uint32_t bly_acl_aclrtGetTaskIdFromExceptionInfo(const aclrtExceptionInfo *info);
 uint32_t bly_acl_aclrtGetThreadIdFromExceptionInfo(const aclrtExceptionInfo *info);
@@ -391,12 +446,26 @@ aclError bly_acl_aclrtMemcpyAsync(void *dst, size_t destMax, const void *src, si
 aclError bly_acl_aclrtMemcpyAsyncWithCondition(void *dst, size_t destMax, const void *src,
                                                size_t count, aclrtMemcpyKind kind,
                                                aclrtStream stream);
+aclError bly_acl_aclrtMemcpyBatch(void **dsts, size_t *destMaxs, void **srcs, size_t *sizes,
+                                  size_t numBatches, aclrtMemcpyBatchAttr *attrs,
+                                  size_t *attrsIndexes, size_t numAttrs, size_t *failIndex);
+aclError bly_acl_aclrtMemcpyBatchAsync(void **dsts, size_t *destMaxs, void **srcs, size_t *sizes,
+                                       size_t numBatches, aclrtMemcpyBatchAttr *attrs,
+                                       size_t *attrsIndexes, size_t numAttrs, size_t *failIndex,
+                                       aclrtStream stream);
+aclError bly_acl_aclrtMemcpyBatchAsyncV2(void **dsts, size_t *destMaxs, void **srcs, size_t *sizes,
+                                         size_t numBatches, aclrtMemcpyBatchAttr *attrs,
+                                         size_t *attrsIndexes, size_t numAttrs, aclrtStream stream);
+aclError bly_acl_aclrtMemcpyBatchV2(void **dsts, size_t *destMaxs, void **srcs, size_t *sizes,
+                                    size_t numBatches, aclrtMemcpyBatchAttr *attrs,
+                                    size_t *attrsIndexes, size_t numAttrs);
 aclError bly_acl_aclrtMemset(void *devPtr, size_t maxCount, int32_t value, size_t count);
 aclError bly_acl_aclrtMemsetAsync(void *devPtr, size_t maxCount, int32_t value, size_t count,
                                   aclrtStream stream);
 aclError bly_acl_aclrtMemsetD32(void *ptr, size_t memSize, uint32_t value, size_t N);
 aclError bly_acl_aclrtMemsetD32Async(void *ptr, size_t memSize, uint32_t value, size_t N,
                                      aclrtStream stream);
+aclError bly_acl_aclrtNotifyBatchReset(aclrtNotify *notifies, size_t num);
 aclError bly_acl_aclrtPeekAtLastError(aclrtLastErrLevel level);
 aclError bly_acl_aclrtPersistentTaskClean(aclrtStream stream);
 aclError bly_acl_aclrtPointerGetAttributes(const void *ptr, aclrtPtrAttributes *attributes);
@@ -407,18 +476,28 @@ aclError bly_acl_aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatu
 aclError bly_acl_aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus *status);
 aclError bly_acl_aclrtRecordEvent(aclrtEvent event, aclrtStream stream);
 aclError bly_acl_aclrtRecordEventWithFlag(aclrtEvent event, aclrtStream stream, uint32_t flag);
+aclError bly_acl_aclrtRecordNotify(aclrtNotify notify, aclrtStream stream);
+aclError bly_acl_aclrtReduceAsync(void *dst, const void *src, uint64_t count, aclrtReduceKind kind,
+                                  aclDataType type, aclrtStream stream, void *reserve);
 aclError bly_acl_aclrtRegStreamStateCallback(const char *regName, aclrtStreamStateCallback callback,
                                              void *args);
 aclError bly_acl_aclrtRegisterCpuFunc(const aclrtBinHandle handle, const char *funcName,
                                       const char *kernelName, aclrtFuncHandle *funcHandle);
 aclError bly_acl_aclrtResetDevice(int32_t deviceId);
 aclError bly_acl_aclrtResetDeviceForce(int32_t deviceId);
+aclError bly_acl_aclrtResetDeviceResLimit(int32_t deviceId);
 aclError bly_acl_aclrtResetEvent(aclrtEvent event, aclrtStream stream);
+aclError bly_acl_aclrtResetStreamResLimit(aclrtStream stream);
 aclError bly_acl_aclrtSetCurrentContext(aclrtContext context);
 aclError bly_acl_aclrtSetDevice(int32_t deviceId);
+aclError bly_acl_aclrtSetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type,
+                                        uint32_t value);
 aclError bly_acl_aclrtSetDeviceTaskAbortCallback(const char *regName,
                                                  aclrtDeviceTaskAbortCallback callback, void *args);
 aclError bly_acl_aclrtSetExceptionInfoCallback(aclrtExceptionInfoCallback callback);
+aclError bly_acl_aclrtSetOpExecuteTimeOut(uint32_t timeout);
+aclError bly_acl_aclrtSetOpExecuteTimeOutV2(uint64_t timeout, uint64_t *actualTimeout);
+aclError bly_acl_aclrtSetOpExecuteTimeOutWithMs(uint32_t timeout);
 aclError bly_acl_aclrtSetOpWaitTimeout(uint32_t timeout);
 aclError bly_acl_aclrtSetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType,
                                          aclrtStreamAttrValue *value);
@@ -427,6 +506,8 @@ aclError bly_acl_aclrtSetStreamConfigOpt(aclrtStreamConfigHandle *handle,
                                          size_t valueSize);
 aclError bly_acl_aclrtSetStreamFailureMode(aclrtStream stream, uint64_t mode);
 aclError bly_acl_aclrtSetStreamOverflowSwitch(aclrtStream stream, uint32_t flag);
+aclError bly_acl_aclrtSetStreamResLimit(aclrtStream stream, aclrtDevResLimitType type,
+                                        uint32_t value);
 aclError bly_acl_aclrtSetSysParamOpt(aclSysParamOpt opt, int64_t value);
 aclError bly_acl_aclrtStreamAbort(aclrtStream stream);
 aclError bly_acl_aclrtStreamGetFlags(aclrtStream stream, uint32_t *flags);
@@ -447,6 +528,11 @@ aclError bly_acl_aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t time
 aclError bly_acl_aclrtSynchronizeStream(aclrtStream stream);
 aclError bly_acl_aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout);
 aclError bly_acl_aclrtUnSubscribeReport(uint64_t threadId, aclrtStream stream);
+aclError bly_acl_aclrtUnuseStreamResInCurrentThread(aclrtStream stream);
+aclError bly_acl_aclrtUseStreamResInCurrentThread(aclrtStream stream);
+aclError bly_acl_aclrtValueWait(void *devAddr, uint64_t value, uint32_t flag, aclrtStream stream);
+aclError bly_acl_aclrtValueWrite(void *devAddr, uint64_t value, uint32_t flag, aclrtStream stream);
+aclError bly_acl_aclrtWaitAndResetNotify(aclrtNotify notify, aclrtStream stream, uint32_t timeout);
 aclError bly_acl_aclsysGetCANNVersion(aclCANNPackageName name, aclCANNPackageVersion *version);
 aclError bly_acl_aclsysGetVersionNum(char *pkgName, int32_t *versionNum);
 aclError bly_acl_aclsysGetVersionStr(char *pkgName, char *versionStr);
