@@ -6,7 +6,9 @@
 #define BLYI_KERNEL_H
 
 #include <belay/kernel.h>
+#include <stdalign.h>
 #include <stdbool.h>
+#include "base/compiler.h"
 #include "npu/engine.h"
 #include "npu/fault.h"
 
@@ -43,7 +45,13 @@ struct blyi_kernel_call {
 /* Errors as bly_kernel_launch(). */
 bly_status blyi_kernel_launch(const struct blyi_kernel_call *call, void *stream);
 
-/* What a launch leaves behind for the one who completes it. */
+/* What a launch leaves behind for the one who runs and completes it. Small ones lie in the
+ * stream's own slots, one beside each record of its ring; others are allocated.
+ *
+ *      0          64                  128    192
+ *     [ launcher | engine, if it faults | name | ranges | argument block, 64-aligned ]
+ *
+ * The launcher writes the first and the last, the engine reads them: two lines change sides. */
 struct blyi_launch {
     bly_kernel fn;
     struct blyi_binary *binary;
@@ -51,23 +59,32 @@ struct blyi_launch {
     const void *card_args; /* args_on_card */
     uint64_t timeout_us;
     uint32_t tid; /* who launched it */
-    bly_engine engine;
     uint32_t n_blocks;
     uint32_t args_size;
-    uint32_t n_ranges;
-    uint32_t args_at; /* offset of the argument block in this structure */
+    uint16_t n_ranges;
+    uint16_t args_at; /* offset of the argument block in this structure */
+    uint8_t engine;   /* bly_engine */
     bool scan;
-    bool expired;   /* it was stopped because it ran too long */
+    bool allocated;
+    bool expired; /* it was stopped because it ran too long */
+
+    alignas(BLYI_CACHE_LINE) struct blyi_fault_kernel fault;
     uint32_t block; /* the one that runs */
-    struct blyi_fault_kernel fault;
-    char name[BLYI_KERNEL_NAME];
+
+    alignas(BLYI_CACHE_LINE) char name[BLYI_KERNEL_NAME]; /* "": found out when needed */
+
     bly_range ranges[]; /* then the argument block */
 };
+
+#define BLYI_LAUNCH_SLOT 512u /* bytes of a slot */
 
 static inline void *blyi_launch_args(struct blyi_launch *launch)
 {
     return (char *)launch + launch->args_at;
 }
+
+/* A stream that never launched has none. */
+void blyi_launch_slots_free(struct blyi_launch *slots);
 
 enum blyi_engine_kind blyi_kernel_engine(const struct blyi_task *task);
 /* Owner only. False: the kernel was left in the middle; the thread hands the stream over, and

@@ -93,6 +93,7 @@ void blyi_queue_unref(struct blyi_stream *stream)
         return;
     bly_assert(blyi_list_empty(&stream->watchers));
     blyi_host_free(stream->failure);
+    blyi_launch_slots_free(stream->launches);
     blyi_lock_fini(&stream->lock);
     blyi_sys_munmap(stream, MAP_BYTES);
 }

@@ -38,8 +38,9 @@ enum blyi_queue_state { BLYI_QUEUE_IDLE, BLYI_QUEUE_SCHEDULED };
 #define BLYI_CONTROL_PAUSED 1u
 #define BLYI_CONTROL_DROP   2u /* force-destroyed: end all tasks without running them */
 #define BLYI_CONTROL_DEAD   4u /* retired: no engine will ever look again */
-#define BLYI_CONTROL_FAILED 8u /* its context has stopped on a failure: as DROP, until that ends   \
-                                */
+#define BLYI_CONTROL_FAILED                                                                        \
+    8u /* its context has stopped on a failure: as DROP, until that ends                           \
+        */
 #define BLYI_CONTROL_SKIP (BLYI_CONTROL_DROP | BLYI_CONTROL_FAILED)
 
 enum blyi_callback_mode { BLYI_CALLBACK_NONE, BLYI_CALLBACK_HOST_FUNC, BLYI_CALLBACK_REPORT };
@@ -53,7 +54,7 @@ struct blyi_block {
     uint64_t deadline;
     const uint32_t *n_pending; /* waits for a condition: what may still bring it about */
     bool blocked;
-    bool looks; /* blocked because memory is not yet as it shall be */
+    bool looks;  /* blocked because memory is not yet as it shall be */
     bool paused; /* blocked because it is paused */
 };
 
@@ -90,8 +91,9 @@ struct blyi_stream {
     uint32_t closing;         /* somebody is destroying it */
     uint64_t began_ns;        /* when the wait at the head first ran; 0: it did not */
 
-    int32_t kernel_tid;       /* the thread that runs its kernel; 0: none does */
-    uint64_t kernel_position; /* of that task */
+    struct blyi_launch *launches; /* slots beside the ring; made at the first kernel */
+    int32_t kernel_tid;           /* the thread that runs its kernel; 0: none does */
+    uint64_t kernel_position;     /* of that task */
 
     /* Rare. */
     alignas(BLYI_CACHE_LINE) uint32_t refs;
