@@ -152,9 +152,17 @@ static void drop_all(struct blyi_stream *stream)
     } while (blyi_queue_let_go(stream));
 }
 
+static _Thread_local uint32_t last_task;
+
+uint32_t blyi_queue_last_task(void)
+{
+    return last_task;
+}
+
 void blyi_queue_publish(struct blyi_stream *stream, struct blyi_task *task, uint64_t position)
 {
     blyi_stat_add(BLYI_STAT_tasks_submitted, 1);
+    last_task = (uint32_t)position + 1;
     /* Sequentially consistent against let_go(): either we see IDLE, or it sees our ticket. */
     __atomic_exchange_n(&task->ticket, position + 1, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(&stream->state, __ATOMIC_SEQ_CST) != BLYI_QUEUE_IDLE)

@@ -131,6 +131,8 @@ uint64_t blyi_queue_put(struct blyi_stream *stream, const struct blyi_task *task
 bly_status blyi_queue_ready(struct blyi_stream *stream);
 struct blyi_task *blyi_queue_reserve(struct blyi_stream *stream, uint64_t *position);
 void blyi_queue_publish(struct blyi_stream *stream, struct blyi_task *task, uint64_t position);
+/* Number of the task that this thread queued last, on its stream; 0: none yet. */
+uint32_t blyi_queue_last_task(void);
 /* Ends the stream's life: nobody submits any more. Takes the queue's reference. */
 void blyi_queue_retire(struct blyi_stream *stream);
 

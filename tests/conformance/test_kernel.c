@@ -618,10 +618,24 @@ TEST(a_persistent_stream_can_be_cleaned)
     let_go(&hold);
     OK(aclrtPersistentTaskClean(persistent));
     OK(aclrtMemset(value, 4, 0, 4));
+    aclrtEvent done;
+    OK(aclrtCreateEvent(&done));
     OK(aclrtMemsetAsync(value, 4, 2, 4, persistent));
-    while (read_value() == 0)
-        usleep(1000);
+    OK(aclrtRecordEvent(done, persistent));
+    OK(aclrtSynchronizeEvent(done));
     CHECK_EQ(read_value(), 0x02020202);
+}
+
+TEST(a_word_that_a_kernel_writes_is_noticed)
+{
+    aclrtStream other;
+    open_all();
+    OK(aclrtCreateStream(&other));
+    OK(aclrtValueWait(value, 1, ACL_STREAM_WAIT_VALUE_EQ, other));
+    usleep(5000);
+    launch("add_one", value);
+    OK(aclrtSynchronizeStream(other));
+    CHECK_EQ(read_value(), 1);
 }
 
 TEST(a_kernel_has_a_time_limit)
@@ -678,6 +692,7 @@ int main(void)
         cmocka_unit_test(exceptions_are_told),
         cmocka_unit_test(streams_are_told),
         cmocka_unit_test(a_persistent_stream_can_be_cleaned),
+        cmocka_unit_test(a_word_that_a_kernel_writes_is_noticed),
         cmocka_unit_test(a_kernel_has_a_time_limit),
         cmocka_unit_test(force_ends_a_kernel),
     };

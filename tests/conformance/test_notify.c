@@ -158,12 +158,7 @@ TEST(words_are_written_and_waited_for)
     OK(aclrtValueWait(word + 1, 1, ACL_STREAM_WAIT_VALUE_AND, first));
     OK(aclrtValueWait(word + 1, 2, ACL_STREAM_WAIT_VALUE_NOR, first));
     OK(aclrtSynchronizeStream(first));
-    /* Whoever writes: here the host. */
-    OK(aclrtValueWait(word + 2, 9, ACL_STREAM_WAIT_VALUE_EQ, second));
     uint64_t nine = 9;
-    usleep(5000);
-    OK(aclrtMemcpy(word + 2, 8, &nine, 8, ACL_MEMCPY_HOST_TO_DEVICE));
-    OK(aclrtSynchronizeStream(second));
     CHECK_ACL(aclrtValueWrite((char *)word + 4, 1, 0, first), 107000);
     CHECK_ACL(aclrtValueWrite(word, 1, 1, first), 107000);
     CHECK_ACL(aclrtValueWrite(&nine, 1, 0, first), 107000);
@@ -314,6 +309,61 @@ TEST(sizes_and_times)
     CHECK_EQ(us, 1000);
 }
 
+TEST(health_and_modes)
+{
+    aclrtFloatOverflowMode mode;
+    aclrtMemUceInfo faults[2] = {{0}};
+    aclrtErrorInfo info;
+    size_t n = 9;
+    uint32_t task;
+    open_all();
+    OK(aclrtSetDeviceSatMode(ACL_RT_OVERFLOW_MODE_INFNAN));
+    OK(aclrtGetDeviceSatMode(&mode));
+    CHECK_EQ(mode, ACL_RT_OVERFLOW_MODE_INFNAN);
+    CHECK_ACL(aclrtSetDeviceSatMode(ACL_RT_OVERFLOW_MODE_UNDEF), 107000);
+    OK(aclrtGetMemUceInfo(0, faults, 2, &n));
+    CHECK_EQ(n, 0);
+    OK(aclrtMemUceRepair(0, faults, 0));
+    CHECK_ACL(aclrtMemUceRepair(0, faults, 129), 100000);
+    faults[1].reserved[13] = 1;
+    CHECK_ACL(aclrtMemUceRepair(0, faults, 2), 100000);
+    OK(aclrtGetErrorVerbose(0, &info));
+    CHECK_EQ(info.errorType, ACL_RT_NO_ERROR);
+    OK(aclrtRepairError(0, &info));
+    CHECK_ACL(aclrtGetErrorVerbose(5, &info), 107001);
+    OK(aclrtCmoAsync(word, 64, ACL_RT_CMO_TYPE_PREFETCH, first));
+    CHECK_ACL(aclrtCmoAsync(word, 64, ACL_RT_CMO_TYPE_FLUSH, first), 207000);
+    CHECK_ACL(aclrtCmoAsync(word, 0, ACL_RT_CMO_TYPE_PREFETCH, first), 100000);
+    OK(aclrtDeviceL2CacheFlush(NULL));
+    OK(aclrtSetTsDevice(ACL_TS_ID_AIVECTOR));
+    CHECK_ACL(aclrtSetTsDevice(2), 100000);
+    OK(aclrtMemset(word, 64, 1, 64));
+    OK(aclrtGetOverflowStatus(word, 64, first));
+    OK(aclrtResetOverflowStatus(first));
+    OK(aclrtGetThreadLastTaskId(&task));
+    CHECK(task != 0);
+    OK(aclrtSynchronizeStream(first));
+    CHECK_EQ(read_word(), 0);
+}
+
+static int states;
+static void note_state(int32_t device, aclrtDeviceState state, void *args)
+{
+    CHECK(device == 0 && args == &states);
+    states = states * 10 + (int)state + 1;
+}
+
+TEST(devices_are_told)
+{
+    OK(aclrtRegDeviceStateCallback("mine", note_state, &states));
+    CHECK_ACL(aclrtRegDeviceStateCallback("mine", note_state, &states), 107000);
+    CHECK_ACL(aclrtRegDeviceStateCallback(NULL, note_state, &states), 100000);
+    OK(aclrtSetDevice(0));
+    OK(aclrtResetDevice(0));
+    CHECK_EQ(states, 1234);
+    OK(aclrtRegDeviceStateCallback("mine", NULL, NULL));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -326,6 +376,8 @@ int main(void)
         cmocka_unit_test(batches_of_copies),
         cmocka_unit_test(core_limits),
         cmocka_unit_test(sizes_and_times),
+        cmocka_unit_test(health_and_modes),
+        cmocka_unit_test(devices_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -54,6 +54,7 @@
     X(aclrtBinarySetExceptionCallback)             \
     X(aclrtBinaryUnLoad)                           \
     X(aclrtCheckMemType)                           \
+    X(aclrtCmoAsync)                               \
     X(aclrtCntNotifyCreate)                        \
     X(aclrtCntNotifyDestroy)                       \
     X(aclrtCntNotifyGetId)                         \
@@ -86,6 +87,7 @@
     X(aclrtDeviceGetPCIBusId)                      \
     X(aclrtDeviceGetStreamPriorityRange)           \
     X(aclrtDeviceGetUuid)                          \
+    X(aclrtDeviceL2CacheFlush)                     \
     X(aclrtDeviceSetLimit)                         \
     X(aclrtDeviceTaskAbort)                        \
     X(aclrtEventElapsedTime)                       \
@@ -105,8 +107,10 @@
     X(aclrtGetDeviceIdFromExceptionInfo)           \
     X(aclrtGetDeviceInfo)                          \
     X(aclrtGetDeviceResLimit)                      \
+    X(aclrtGetDeviceSatMode)                       \
     X(aclrtGetDeviceUtilizationRate)               \
     X(aclrtGetErrorCodeFromExceptionInfo)          \
+    X(aclrtGetErrorVerbose)                        \
     X(aclrtGetEventAvailNum)                       \
     X(aclrtGetEventId)                             \
     X(aclrtGetFuncHandleFromExceptionInfo)         \
@@ -115,10 +119,12 @@
     X(aclrtGetLogicDevIdByPhyDevId)                \
     X(aclrtGetLogicDevIdByUserDevId)               \
     X(aclrtGetMemInfo)                             \
+    X(aclrtGetMemUceInfo)                          \
     X(aclrtGetMemUsageInfo)                        \
     X(aclrtGetNotifyId)                            \
     X(aclrtGetOpExecuteTimeout)                    \
     X(aclrtGetOpTimeOutInterval)                   \
+    X(aclrtGetOverflowStatus)                      \
     X(aclrtGetPhyDevIdByLogicDevId)                \
     X(aclrtGetPhyDevIdByUserDevId)                 \
     X(aclrtGetPrimaryCtxState)                     \
@@ -133,6 +139,7 @@
     X(aclrtGetSysParamOpt)                         \
     X(aclrtGetTaskIdFromExceptionInfo)             \
     X(aclrtGetThreadIdFromExceptionInfo)           \
+    X(aclrtGetThreadLastTaskId)                    \
     X(aclrtGetUserDevIdByLogicDevId)               \
     X(aclrtGetUserDevIdByPhyDevId)                 \
     X(aclrtGetVersion)                             \
@@ -158,6 +165,7 @@
     X(aclrtMemFlush)                               \
     X(aclrtMemGetAddressRange)                     \
     X(aclrtMemInvalidate)                          \
+    X(aclrtMemUceRepair)                           \
     X(aclrtMemcpy)                                 \
     X(aclrtMemcpy2d)                               \
     X(aclrtMemcpy2dAsync)                          \
@@ -184,16 +192,20 @@
     X(aclrtRecordEventWithFlag)                    \
     X(aclrtRecordNotify)                           \
     X(aclrtReduceAsync)                            \
+    X(aclrtRegDeviceStateCallback)                 \
     X(aclrtRegStreamStateCallback)                 \
     X(aclrtRegisterCpuFunc)                        \
+    X(aclrtRepairError)                            \
     X(aclrtResetDevice)                            \
     X(aclrtResetDeviceForce)                       \
     X(aclrtResetDeviceResLimit)                    \
     X(aclrtResetEvent)                             \
+    X(aclrtResetOverflowStatus)                    \
     X(aclrtResetStreamResLimit)                    \
     X(aclrtSetCurrentContext)                      \
     X(aclrtSetDevice)                              \
     X(aclrtSetDeviceResLimit)                      \
+    X(aclrtSetDeviceSatMode)                       \
     X(aclrtSetDeviceTaskAbortCallback)             \
     X(aclrtSetExceptionInfoCallback)               \
     X(aclrtSetOpExecuteTimeOut)                    \
@@ -206,6 +218,7 @@
     X(aclrtSetStreamOverflowSwitch)                \
     X(aclrtSetStreamResLimit)                      \
     X(aclrtSetSysParamOpt)                         \
+    X(aclrtSetTsDevice)                            \
     X(aclrtStreamAbort)                            \
     X(aclrtStreamGetFlags)                         \
     X(aclrtStreamGetId)                            \
@@ -300,6 +313,7 @@ aclError bly_acl_aclrtBinarySetExceptionCallback(aclrtBinHandle binHandle,
 aclError bly_acl_aclrtBinaryUnLoad(aclrtBinHandle binHandle);
 aclError bly_acl_aclrtCheckMemType(void **addrList, uint32_t size, uint32_t memType,
                                    uint32_t *checkResult, uint32_t reserve);
+aclError bly_acl_aclrtCmoAsync(void *src, size_t size, aclrtCmoType cmoType, aclrtStream stream);
 aclError bly_acl_aclrtCntNotifyCreate(aclrtCntNotify *cntNotify, uint64_t flag);
 aclError bly_acl_aclrtCntNotifyDestroy(aclrtCntNotify cntNotify);
 aclError bly_acl_aclrtCntNotifyGetId(aclrtCntNotify cntNotify, uint32_t *notifyId);
@@ -335,6 +349,7 @@ aclError bly_acl_aclrtDeviceGetPCIBusId(int32_t deviceId, char *pciBusId, int32_
 aclError bly_acl_aclrtDeviceGetStreamPriorityRange(int32_t *leastPriority,
                                                    int32_t *greatestPriority);
 aclError bly_acl_aclrtDeviceGetUuid(int32_t deviceId, aclrtUuid *uuid);
+aclError bly_acl_aclrtDeviceL2CacheFlush(void *rsv);
 aclError bly_acl_aclrtDeviceSetLimit(aclrtDeviceLimit limit, size_t value);
 aclError bly_acl_aclrtDeviceTaskAbort(int32_t deviceId, uint32_t timeout);
 aclError bly_acl_aclrtEventElapsedTime(float *ms, aclrtEvent startEvent, aclrtEvent endEvent);
@@ -358,9 +373,11 @@ uint32_t bly_acl_aclrtGetDeviceIdFromExceptionInfo(const aclrtExceptionInfo *inf
 aclError bly_acl_aclrtGetDeviceInfo(uint32_t deviceId, aclrtDevAttr attr, int64_t *value);
 aclError bly_acl_aclrtGetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type,
                                         uint32_t *value);
+aclError bly_acl_aclrtGetDeviceSatMode(aclrtFloatOverflowMode *mode);
 aclError bly_acl_aclrtGetDeviceUtilizationRate(int32_t deviceId,
                                                aclrtUtilizationInfo *utilizationInfo);
 uint32_t bly_acl_aclrtGetErrorCodeFromExceptionInfo(const aclrtExceptionInfo *info);
+aclError bly_acl_aclrtGetErrorVerbose(int32_t deviceId, aclrtErrorInfo *errorInfo);
 aclError bly_acl_aclrtGetEventAvailNum(uint32_t *eventCount);
 aclError bly_acl_aclrtGetEventId(aclrtEvent event, uint32_t *eventId);
 aclError bly_acl_aclrtGetFuncHandleFromExceptionInfo(const aclrtExceptionInfo *info,
@@ -370,11 +387,14 @@ aclError bly_acl_aclrtGetLastError(aclrtLastErrLevel level);
 aclError bly_acl_aclrtGetLogicDevIdByPhyDevId(const int32_t phyDevId, int32_t *const logicDevId);
 aclError bly_acl_aclrtGetLogicDevIdByUserDevId(const int32_t userDevid, int32_t *const logicDevId);
 aclError bly_acl_aclrtGetMemInfo(aclrtMemAttr attr, size_t *free, size_t *total);
+aclError bly_acl_aclrtGetMemUceInfo(int32_t deviceId, aclrtMemUceInfo *memUceInfoArray,
+                                    size_t arraySize, size_t *retSize);
 aclError bly_acl_aclrtGetMemUsageInfo(int32_t deviceId, aclrtMemUsageInfo *memUsageInfo,
                                       size_t inputNum, size_t *outputNum);
 aclError bly_acl_aclrtGetNotifyId(aclrtNotify notify, uint32_t *notifyId);
 aclError bly_acl_aclrtGetOpExecuteTimeout(uint32_t *const timeoutMs);
 aclError bly_acl_aclrtGetOpTimeOutInterval(uint64_t *interval);
+aclError bly_acl_aclrtGetOverflowStatus(void *outputAddr, size_t outputSize, aclrtStream stream);
 aclError bly_acl_aclrtGetPhyDevIdByLogicDevId(const int32_t logicDevId, int32_t *const phyDevId);
 aclError bly_acl_aclrtGetPhyDevIdByUserDevId(const int32_t userDevId, int32_t *const phyDevId);
 aclError bly_acl_aclrtGetPrimaryCtxState(int32_t deviceId, uint32_t *flags, int32_t *active);
@@ -391,6 +411,7 @@ aclError bly_acl_aclrtGetStreamResLimit(aclrtStream stream, aclrtDevResLimitType
 aclError bly_acl_aclrtGetSysParamOpt(aclSysParamOpt opt, int64_t *value);
 uint32_t bly_acl_aclrtGetTaskIdFromExceptionInfo(const aclrtExceptionInfo *info);
 uint32_t bly_acl_aclrtGetThreadIdFromExceptionInfo(const aclrtExceptionInfo *info);
+aclError bly_acl_aclrtGetThreadLastTaskId(uint32_t *taskId);
 aclError bly_acl_aclrtGetUserDevIdByLogicDevId(const int32_t logicDevId, int32_t *const userDevid);
 aclError bly_acl_aclrtGetUserDevIdByPhyDevId(const int32_t phyDevId, int32_t *const userDevId);
 aclError bly_acl_aclrtGetVersion(int32_t *majorVersion, int32_t *minorVersion,
@@ -434,6 +455,8 @@ aclError bly_acl_aclrtMallocWithCfg(void **devPtr, size_t size, aclrtMemMallocPo
 aclError bly_acl_aclrtMemFlush(void *devPtr, size_t size);
 aclError bly_acl_aclrtMemGetAddressRange(void *ptr, void **pbase, size_t *psize);
 aclError bly_acl_aclrtMemInvalidate(void *devPtr, size_t size);
+aclError bly_acl_aclrtMemUceRepair(int32_t deviceId, aclrtMemUceInfo *memUceInfoArray,
+                                   size_t arraySize);
 aclError bly_acl_aclrtMemcpy(void *dst, size_t destMax, const void *src, size_t count,
                              aclrtMemcpyKind kind);
 aclError bly_acl_aclrtMemcpy2d(void *dst, size_t dpitch, const void *src, size_t spitch,
@@ -479,19 +502,24 @@ aclError bly_acl_aclrtRecordEventWithFlag(aclrtEvent event, aclrtStream stream, 
 aclError bly_acl_aclrtRecordNotify(aclrtNotify notify, aclrtStream stream);
 aclError bly_acl_aclrtReduceAsync(void *dst, const void *src, uint64_t count, aclrtReduceKind kind,
                                   aclDataType type, aclrtStream stream, void *reserve);
+aclError bly_acl_aclrtRegDeviceStateCallback(const char *regName, aclrtDeviceStateCallback callback,
+                                             void *args);
 aclError bly_acl_aclrtRegStreamStateCallback(const char *regName, aclrtStreamStateCallback callback,
                                              void *args);
 aclError bly_acl_aclrtRegisterCpuFunc(const aclrtBinHandle handle, const char *funcName,
                                       const char *kernelName, aclrtFuncHandle *funcHandle);
+aclError bly_acl_aclrtRepairError(int32_t deviceId, const aclrtErrorInfo *errorInfo);
 aclError bly_acl_aclrtResetDevice(int32_t deviceId);
 aclError bly_acl_aclrtResetDeviceForce(int32_t deviceId);
 aclError bly_acl_aclrtResetDeviceResLimit(int32_t deviceId);
 aclError bly_acl_aclrtResetEvent(aclrtEvent event, aclrtStream stream);
+aclError bly_acl_aclrtResetOverflowStatus(aclrtStream stream);
 aclError bly_acl_aclrtResetStreamResLimit(aclrtStream stream);
 aclError bly_acl_aclrtSetCurrentContext(aclrtContext context);
 aclError bly_acl_aclrtSetDevice(int32_t deviceId);
 aclError bly_acl_aclrtSetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type,
                                         uint32_t value);
+aclError bly_acl_aclrtSetDeviceSatMode(aclrtFloatOverflowMode mode);
 aclError bly_acl_aclrtSetDeviceTaskAbortCallback(const char *regName,
                                                  aclrtDeviceTaskAbortCallback callback, void *args);
 aclError bly_acl_aclrtSetExceptionInfoCallback(aclrtExceptionInfoCallback callback);
@@ -509,6 +537,7 @@ aclError bly_acl_aclrtSetStreamOverflowSwitch(aclrtStream stream, uint32_t flag)
 aclError bly_acl_aclrtSetStreamResLimit(aclrtStream stream, aclrtDevResLimitType type,
                                         uint32_t value);
 aclError bly_acl_aclrtSetSysParamOpt(aclSysParamOpt opt, int64_t value);
+aclError bly_acl_aclrtSetTsDevice(aclrtTsId tsId);
 aclError bly_acl_aclrtStreamAbort(aclrtStream stream);
 aclError bly_acl_aclrtStreamGetFlags(aclrtStream stream, uint32_t *flags);
 aclError bly_acl_aclrtStreamGetId(aclrtStream stream, int32_t *streamId);

@@ -15,7 +15,10 @@ struct sum {
     uint32_t add;
 };
 
-static void add(const void *args, uint32_t block, uint32_t n_blocks)
+/* What these do wrong is the test. */
+#define WRONG __attribute__((no_sanitize("undefined")))
+
+WRONG static void add(const void *args, uint32_t block, uint32_t n_blocks)
 {
     const struct sum *p = args;
     (void)block, (void)n_blocks;
@@ -32,7 +35,7 @@ static void overflow_stack(const void *args, uint32_t block, uint32_t n_blocks)
     page[1] = 2; /* no tail call */
 }
 
-static void divide(const void *args, uint32_t block, uint32_t n_blocks)
+WRONG static void divide(const void *args, uint32_t block, uint32_t n_blocks)
 {
     volatile uint32_t zero = block - block;
     (void)args;
