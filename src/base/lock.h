@@ -22,8 +22,10 @@
     X(ENGINE, "start and stop of engine threads")                                                  \
     X(RECLAIM, "list of those who can give memory back")                                           \
     X(CARDS, "a card being opened")                                                                \
+    X(VMM, "reserved addresses, physical handles and their mappings")                              \
     X(CARD, "frames, windows and allocations of a card")                                           \
-    X(PINNED, "pinned host memory and host registrations")                                         \
+    X(REGISTERED, "host memory that the program registered")                                       \
+    X(PINNED, "pinned host memory")                                                                \
     X(BACKING, "resident frames of a card")                                                        \
     X(HANDLES, "a handle table")                                                                   \
     X(OBSERVE, "a sink of probes")                                                                 \

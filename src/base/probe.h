@@ -26,6 +26,14 @@
     X(HOST_FREE, "host-free")         /* address size site */                                      \
     X(HOST_REGISTER, "host-register") /* address size site */                                      \
     X(HOST_UNREGISTER, "host-unregister")                                                          \
+    X(PHYS_CREATE, "phys-create")       /* card (-1: host) address(handle) asked size rounded      \
+                                           backed page_kind site */                                \
+    X(PHYS_FREE, "phys-free")           /* as PHYS_CREATE, when the memory is given back; aux 1:   \
+                                           by reset; address as at creation */                     \
+    X(VA_RESERVE, "va-reserve")         /* address size site */                                    \
+    X(VA_RELEASE, "va-release")         /* address size site; aux 1: by finalise */                \
+    X(MAP, "map")                       /* card (-1: host) address other(handle) size site */      \
+    X(UNMAP, "unmap")                   /* as MAP; aux 1: by reset */                              \
     X(STREAM_CREATE, "stream-create")   /* card stream site; aux 1: a default stream */            \
     X(STREAM_DESTROY, "stream-destroy") /* card stream site; aux 1: by reset */                    \
     X(EVENT_CREATE, "event-create")     /* card event site */                                      \

@@ -22,6 +22,7 @@
     X(frames_punched, "count", "resident frames given back to the host")                           \
     X(maps, "count", "ranges mapped into a window")                                                \
     X(unmaps, "count", "ranges unmapped from a window")                                            \
+    X(defrag_bytes, "bytes", "frames moved by defragmentation")                                    \
     X(host_short, "count", "requests refused because the host was short of memory")
 
 enum blyi_stat {

@@ -7,6 +7,7 @@
 #include "npu/freed.h"
 #include "npu/memory.h"
 #include "npu/partial.h"
+#include "npu/physical.h"
 #include "npu/shortage.h"
 #include "base/assert.h"
 #include "base/fail.h"
@@ -113,6 +114,7 @@ static bly_status open_locked(int id, struct blyi_card **out)
     if (status != BLY_OK)
         goto release;
     blyi_lock_init(&card->lock, BLYI_RANK_CARD);
+    blyi_list_init(&card->physicals);
     BLYI_PROBE(CARD_OPEN, .card = id, .size = total, .aux = (int64_t)model.overhead);
     *out = card;
     return BLY_OK;
@@ -148,6 +150,7 @@ bly_status blyi_card_open(int id, struct blyi_card **out)
 
 void blyi_card_close(struct blyi_card *card)
 {
+    blyi_physical_free_all(card);
     blyi_mem_free_all(card);
     while (card->n_bound > 0)
         blyi_card_unbind(card);

@@ -35,7 +35,8 @@ struct blyi_card {
     struct blyi_tree blocks;        /* struct blyi_block by address (memory.c) */
     struct blyi_partials *partials; /* frames of normal pages (partial.c) */
     struct blyi_freed *freed;       /* the last frees (freed.c) */
-    uint64_t live;                  /* backed bytes of live blocks */
+    struct blyi_list physicals;     /* memory behind handles (physical.h) */
+    uint64_t live;                  /* backed bytes of live blocks and handles */
     uint64_t peak;
     uint32_t n_bound;  /* contexts of this process on the card */
     uint64_t overhead; /* taken while n_bound > 0 */

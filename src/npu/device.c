@@ -16,6 +16,7 @@
 #include "npu/context_inside.h"
 #include "npu/memory.h"
 #include "npu/notify.h"
+#include "npu/physical.h"
 #include "npu/queue.h"
 #include "npu/runtime.h"
 #include "npu/stream.h"
@@ -162,7 +163,8 @@ static void tear_down(int card, struct blyi_context *context)
     __atomic_store_n(&context->state, BLYI_CONTEXT_DYING, __ATOMIC_RELEASE);
     warn_explicit(card);
     blyi_context_teardown(context, true);
-    blyi_notify_end_all(context->card);
+    blyi_notify_end_all(open);
+    blyi_physical_free_all(open);
     blyi_mem_free_all(open);
     blyi_lock_take(&blyi_contexts_lock);
     end_busy_locked(&devices[card]);
@@ -271,9 +273,11 @@ void blyi_device_finalise(void)
         blyi_lock_drop(&blyi_contexts_lock);
         struct blyi_card *open = blyi_card_get(card);
         if (held && release(card, true) != BLY_OK)
-            blyi_fail_clear(); /* another thread reset it meanwhile */
-        else if (!held && open != NULL)
-            blyi_mem_free_all(open); /* what explicit contexts left */
+            blyi_fail_clear();            /* another thread reset it meanwhile */
+        else if (!held && open != NULL) { /* what explicit contexts left */
+            blyi_physical_free_all(open);
+            blyi_mem_free_all(open);
+        }
     }
     blyi_device_set_default(-1);
 }

@@ -24,6 +24,7 @@
 #include "base/sys.h"
 #include "npu/binary.h"
 #include "npu/card.h"
+#include "npu/gate.h"
 #include "npu/memory.h"
 #include "npu/pinned.h"
 #include "npu/queue.h"
@@ -492,7 +493,7 @@ static bool run_watched(struct blyi_launch *launch)
     return done;
 }
 
-bool blyi_kernel_run(struct blyi_stream *stream, struct blyi_task *task, bly_status *status)
+static bool run_inside(struct blyi_stream *stream, struct blyi_task *task, bly_status *status)
 {
     struct blyi_launch *launch = task->u.kernel.launch;
     bly_status ready = launch->card_args != NULL ? fetch_args(launch) : BLY_OK;
@@ -515,6 +516,14 @@ bool blyi_kernel_run(struct blyi_stream *stream, struct blyi_task *task, bly_sta
         done = launch->timeout_us == 0 ? blyi_fault_run(run_blocks, launch, &launch->fault)
                                        : run_watched(launch);
     __atomic_store_n(&stream->kernel_tid, 0, __ATOMIC_RELEASE);
+    return done;
+}
+
+bool blyi_kernel_run(struct blyi_stream *stream, struct blyi_task *task, bly_status *status)
+{
+    uint32_t gate = blyi_gate_enter(); /* no frame moves from the check to the last block */
+    bool done = run_inside(stream, task, status);
+    blyi_gate_leave(gate);
     return done;
 }
 

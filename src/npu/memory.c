@@ -83,9 +83,12 @@ static bly_status place_in_frames(struct blyi_card *card, struct attempt *try,
                                   struct blyi_block *block, uintptr_t *address)
 {
     bool readonly = block->flags & BLYI_MEM_READONLY;
+    static const uint64_t page_flags[BLYI_PAGE_KIND_COUNT] = {
+        [BLYI_PAGE_NORMAL] = BLYI_ENTRY_SMALL, [BLYI_PAGE_GIANT] = BLYI_ENTRY_GIANT};
     struct blyi_span_request span = {.n = block->whole + (block->pages > 0),
                                      .kind = try->kind,
-                                     .flags = readonly ? BLYI_ENTRY_READONLY : 0};
+                                     .flags = (readonly ? BLYI_ENTRY_READONLY : 0) |
+                                              page_flags[block->page_kind]};
     struct blyi_partial *partial = NULL;
     if (block->pages > 0) {
         partial = blyi_partial_new();

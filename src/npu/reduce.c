@@ -11,6 +11,7 @@
 #include "base/site.h"
 #include "npu/card.h"
 #include "npu/fault.h"
+#include "npu/gate.h"
 #include "npu/memory.h"
 #include "npu/queue.h"
 
@@ -188,12 +189,14 @@ bly_status blyi_reduce_task(const struct blyi_stream *stream, const struct blyi_
                                                {(uintptr_t)task->u.reduce.src, size}};
     struct blyi_task copy = *task;
     uintptr_t address;
+    uint32_t gate = blyi_gate_enter();
     bly_status status = blyi_mem_use(task->u.reduce.src, size, BLYI_READ);
     if (status == BLY_OK)
         status = blyi_mem_use(task->u.reduce.dst, size, BLYI_READ | BLYI_WRITE);
     if (status == BLY_OK && !blyi_fault_try(run, &copy, ranges, &address))
         status = blyi_fail(BLY_E_FAULT, "memory at 0x%" PRIxPTR " was freed during a reduction",
                            address);
+    blyi_gate_leave(gate);
     if (status != BLY_OK) {
         char site[BLYI_SITE_TEXT];
         blyi_fail_append("; on stream %" PRIu32 ", queued at %s", stream->id,

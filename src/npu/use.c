@@ -7,7 +7,11 @@
 #include "npu/freed.h"
 #include "npu/mem_block.h"
 #include "npu/memory.h"
+#include "npu/mapping.h"
 #include "npu/partial.h"
+#include "npu/peer.h"
+#include "npu/registered.h"
+#include "npu/window.h"
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/site.h"
@@ -23,13 +27,30 @@ struct range {
     uintptr_t rest; /* below it, all is known to be fit for use */
 };
 
+/* Of an address in the window of reserved addresses. */
+static enum blyi_place place_reserved(const struct blyi_window *window, uintptr_t address,
+                                      int *card)
+{
+    uint64_t entry = blyi_window_entry(window, address);
+    int owner = entry & BLYI_ENTRY_MAPPED ? blyi_entry_owner(entry) : -1;
+    if (owner == BLYI_OWNER_HOST)
+        return BLYI_PLACE_PINNED;
+    if (card)
+        *card = owner;
+    return BLYI_PLACE_CARD;
+}
+
 enum blyi_place blyi_place_of(const void *address, int *card)
 {
     const struct blyi_window *window = blyi_window_find((uintptr_t)address);
     if (!window)
-        return BLYI_PLACE_HOST;
+        return blyi_registered_any() && blyi_registered_find((uintptr_t)address, NULL)
+                   ? BLYI_PLACE_PINNED
+                   : BLYI_PLACE_HOST;
     if (window->owner == BLYI_WINDOW_PINNED)
         return BLYI_PLACE_PINNED;
+    if (window->owner == BLYI_WINDOW_VMM)
+        return place_reserved(window, (uintptr_t)address, card);
     if (card)
         *card = window->owner;
     return BLYI_PLACE_CARD;
@@ -158,20 +179,41 @@ static bly_status use_slowly(struct blyi_card *card, struct range *range)
 
 bly_status blyi_mem_use(const void *address, uint64_t size, enum blyi_access access)
 {
+    return blyi_mem_use_by(address, size, access, -1);
+}
+
+static bly_status use_beyond(const struct blyi_window *w, uintptr_t start, uint64_t size)
+{
+    char text[BLYI_SIZE_TEXT];
+    if (w->owner == BLYI_WINDOW_VMM)
+        return blyi_fail(BLY_E_FAULT, "%s at 0x%" PRIxPTR " reach past the reserved addresses",
+                         blyi_size_text(size, text), start);
+    return blyi_fail(BLY_E_FAULT,
+                     "card %d: %s at 0x%" PRIxPTR " reach past the end of its addresses", w->owner,
+                     blyi_size_text(size, text), start);
+}
+
+bly_status blyi_mem_use_by(const void *address, uint64_t size, enum blyi_access access,
+                           int accessor)
+{
     uintptr_t start = (uintptr_t)address;
     const struct blyi_window *w = blyi_window_find(start);
     if (size == 0 || !w || w->owner == BLYI_WINDOW_PINNED)
         return BLY_OK;
-    struct blyi_card *card = blyi_card_get(w->owner);
-    if (!card || size > w->size - (start - w->base)) {
-        char text[BLYI_SIZE_TEXT];
-        return blyi_fail(BLY_E_FAULT,
-                         "card %d: %s at 0x%" PRIxPTR " reach past the end of its addresses",
-                         w->owner, blyi_size_text(size, text), start);
+    bool reserved = w->owner == BLYI_WINDOW_VMM;
+    struct blyi_card *card = reserved ? NULL : blyi_card_get(w->owner);
+    if ((!reserved && !card) || size > w->size - (start - w->base))
+        return use_beyond(w, start, size);
+    if (unlikely(accessor >= 0)) {
+        if (reserved)
+            return blyi_mapping_use(start, size, access, accessor);
+        bly_status status = blyi_peer_use(accessor, w->owner);
+        if (status != BLY_OK)
+            return status;
     }
 
-    /* No lock: a whole frame that is committed stays so until its block is freed, and a program
-     * that frees memory in use has the same race on a real card. The acquire in
+    /* No lock: a whole frame that is committed stays so until its block is freed or unmapped, and
+     * a program that frees memory in use has the same race on a real card. The acquire in
      * blyi_window_entry() makes what the committing thread did visible before the flag. */
     uint64_t wrong = BLYI_ENTRY_PARTIAL | (access & BLYI_WRITE ? BLYI_ENTRY_READONLY : 0);
     uint64_t right = BLYI_ENTRY_MAPPED | BLYI_ENTRY_COMMITTED;
@@ -181,6 +223,8 @@ bly_status blyi_mem_use(const void *address, uint64_t size, enum blyi_access acc
             break;
     if (likely(at >= end))
         return BLY_OK;
+    if (reserved)
+        return blyi_mapping_use(start, size, access, -1);
     struct range range = {start, end, access, at > start ? at : start};
     return use_slowly(card, &range);
 }

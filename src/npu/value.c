@@ -11,6 +11,7 @@
 #include "npu/block.h"
 #include "npu/card.h"
 #include "npu/fault.h"
+#include "npu/gate.h"
 #include "npu/memory.h"
 #include "npu/queue.h"
 
@@ -73,10 +74,12 @@ static bly_status touch(const struct blyi_stream *stream, const struct blyi_task
 {
     uintptr_t address = (uintptr_t)word->address;
     const struct blyi_fault_range ranges[2] = {{address, sizeof(uint64_t)}, {0, 0}};
+    uint32_t gate = blyi_gate_enter();
     bly_status status =
         blyi_mem_use(word->address, sizeof(uint64_t), writes ? BLYI_WRITE : BLYI_READ);
     if (status == BLY_OK && !blyi_fault_try(writes ? store : load, word, ranges, &address))
         status = blyi_fail(BLY_E_FAULT, "the word at %p was freed", (void *)word->address);
+    blyi_gate_leave(gate);
     if (status != BLY_OK) {
         char site[BLYI_SITE_TEXT];
         blyi_fail_append("; on stream %" PRIu32 ", queued at %s", stream->id,

@@ -25,10 +25,12 @@
  *   m  address of memory         l  list of addresses     s  text, S format without directives
  *   h  stream  e  event  x  context  b  data buffer  a  allocator description  g  stream config
  *   z  size    i  int and enums  u  uint32  U  uint64     d  device
+ *   p  physical handle  q  its properties  k  reserved address  w  location  y  access
+ *   r  host memory to register
  *   f  function                  D  any pointer, never read    V  a va_list
- *   B  kernel binary   K  kernel function   A  argument list   r  64 KiB of readable memory
- *   Y  notify   Z  counting notify   w  a place that a failed call may write to
- *   k  count of a list
+ *   B  kernel binary   K  kernel function   A  argument list   R  64 KiB of readable memory
+ *   Y  notify   Z  counting notify   W  a place that a failed call may write to
+ *   j  count of a list
  *   n  a structure of zeros, or none        N  NULL, or a pointer
  * Behind ':' comes what is returned: e an aclError, - anything else. */
 static const struct row {
@@ -72,7 +74,7 @@ static const struct row {
     {"aclrtAllocatorUnregister", "h:e"},
     {"aclrtBinaryGetFunction", "Bso:e"},
     {"aclrtBinaryLoad", "Bo:e"},
-    {"aclrtBinaryLoadFromData", "rzno:e"},
+    {"aclrtBinaryLoadFromData", "Rzno:e"},
     {"aclrtBinaryLoadFromFile", "sno:e"},
     {"aclrtBinarySetExceptionCallback", "BfD:e"},
     {"aclrtBinaryUnLoad", "B:e"},
@@ -104,6 +106,9 @@ static const struct row {
     {"aclrtDestroyStream", "h:e"},
     {"aclrtDestroyStreamConfigHandle", "g:e"},
     {"aclrtDestroyStreamForce", "h:e"},
+    {"aclrtDeviceCanAccessPeer", "odd:e"},
+    {"aclrtDeviceDisablePeerAccess", "d:e"},
+    {"aclrtDeviceEnablePeerAccess", "du:e"},
     {"aclrtDeviceGetBareTgid", "o:e"},
     {"aclrtDeviceGetByPCIBusId", "so:e"},
     {"aclrtDeviceGetLimit", "io:e"},
@@ -111,6 +116,7 @@ static const struct row {
     {"aclrtDeviceGetStreamPriorityRange", "oo:e"},
     {"aclrtDeviceGetUuid", "do:e"},
     {"aclrtDeviceL2CacheFlush", "N:e"},
+    {"aclrtDevicePeerAccessStatus", "ddo:e"},
     {"aclrtDeviceSetLimit", "iz:e"},
     {"aclrtDeviceTaskAbort", "du:e"},
     {"aclrtEventElapsedTime", "oee:e"},
@@ -120,6 +126,7 @@ static const struct row {
     {"aclrtFree", "m:e"},
     {"aclrtFreeHost", "m:e"},
     {"aclrtFreeHostWithDevSync", "m:e"},
+    {"aclrtFreePhysical", "p:e"},
     {"aclrtFreeWithDevSync", "m:e"},
     {"aclrtFunctionGetBinary", "Ko:e"},
     {"aclrtGetArgsFromExceptionInfo", "voo:e"},
@@ -132,6 +139,7 @@ static const struct row {
     {"aclrtGetDeviceResLimit", "dio:e"},
     {"aclrtGetDeviceSatMode", "o:e"},
     {"aclrtGetDeviceUtilizationRate", "do:e"},
+    {"aclrtGetDevicesTopo", "ddo:e"},
     {"aclrtGetErrorCodeFromExceptionInfo", "v:-"},
     {"aclrtGetErrorVerbose", "do:e"},
     {"aclrtGetEventAvailNum", "o:e"},
@@ -166,43 +174,59 @@ static const struct row {
     {"aclrtGetUserDevIdByLogicDevId", "do:e"},
     {"aclrtGetUserDevIdByPhyDevId", "do:e"},
     {"aclrtGetVersion", "ooo:e"},
-    {"aclrtKernelArgsAppend", "Arzo:e"},
+    {"aclrtHostGetDevicePointer", "mou:e"},
+    {"aclrtHostMemMapCapabilities", "dio:e"},
+    {"aclrtHostRegister", "rzio:e"},
+    {"aclrtHostRegisterV2", "rzu:e"},
+    {"aclrtHostUnregister", "r:e"},
+    {"aclrtKernelArgsAppend", "ARzo:e"},
     {"aclrtKernelArgsAppendPlaceHolder", "Ao:e"},
     {"aclrtKernelArgsFinalize", "A:e"},
     {"aclrtKernelArgsGetPlaceHolderBuffer", "Auzo:e"},
     {"aclrtKernelArgsInit", "Ko:e"},
-    {"aclrtKernelArgsParaUpdate", "Aurz:e"},
+    {"aclrtKernelArgsParaUpdate", "AuRz:e"},
     {"aclrtLaunchCallback", "fDih:e"},
     {"aclrtLaunchHostFunc", "hfD:e"},
     {"aclrtLaunchKernel", "Kumzh:e"},
     {"aclrtLaunchKernelV2", "Kumznh:e"},
     {"aclrtLaunchKernelWithConfig", "KuhnAN:e"},
-    {"aclrtLaunchKernelWithHostArgs", "Kuhnrznz:e"},
+    {"aclrtLaunchKernelWithHostArgs", "KuhnRznz:e"},
     {"aclrtMalloc", "ozi:e"},
     {"aclrtMallocAlign32", "ozi:e"},
     {"aclrtMallocCached", "ozi:e"},
     {"aclrtMallocForTaskScheduler", "ozic:e"},
     {"aclrtMallocHost", "oz:e"},
     {"aclrtMallocHostWithCfg", "ozc:e"},
+    {"aclrtMallocPhysical", "ozqU:e"},
     {"aclrtMallocWithCfg", "ozic:e"},
+    {"aclrtMapMem", "kzzpU:e"},
     {"aclrtMemFlush", "mz:e"},
+    {"aclrtMemGetAccess", "kwo:e"},
     {"aclrtMemGetAddressRange", "moo:e"},
+    {"aclrtMemGetAllocationGranularity", "qio:e"},
+    {"aclrtMemGetAllocationPropertiesFromHandle", "po:e"},
     {"aclrtMemInvalidate", "mz:e"},
-    {"aclrtMemUceRepair", "drz:e"},
+    {"aclrtMemMapNoAccess", "kzzpU:e"},
+    {"aclrtMemMapSelectedLink", "kzku:e"},
+    {"aclrtMemMapSetLink", "pi:e"},
+    {"aclrtMemP2PMap", "mzdU:e"},
+    {"aclrtMemRetainAllocationHandle", "ko:e"},
+    {"aclrtMemSetAccess", "kzyz:e"},
+    {"aclrtMemUceRepair", "dRz:e"},
     {"aclrtMemcpy", "mzmzi:e"},
     {"aclrtMemcpy2d", "mzmzzzi:e"},
     {"aclrtMemcpy2dAsync", "mzmzzzih:e"},
     {"aclrtMemcpyAsync", "mzmzih:e"},
     {"aclrtMemcpyAsyncWithCondition", "mzmzih:e"},
-    {"aclrtMemcpyBatch", "lrlrknnkw:e"},
-    {"aclrtMemcpyBatchAsync", "lrlrknnkwh:e"},
-    {"aclrtMemcpyBatchAsyncV2", "lrlrknnkh:e"},
-    {"aclrtMemcpyBatchV2", "lrlrknnk:e"},
+    {"aclrtMemcpyBatch", "lRlRjnnjW:e"},
+    {"aclrtMemcpyBatchAsync", "lRlRjnnjWh:e"},
+    {"aclrtMemcpyBatchAsyncV2", "lRlRjnnjh:e"},
+    {"aclrtMemcpyBatchV2", "lRlRjnnj:e"},
     {"aclrtMemset", "mziz:e"},
     {"aclrtMemsetAsync", "mzizh:e"},
     {"aclrtMemsetD32", "mzuz:e"},
     {"aclrtMemsetD32Async", "mzuzh:e"},
-    {"aclrtNotifyBatchReset", "ru:e"},
+    {"aclrtNotifyBatchReset", "Ru:e"},
     {"aclrtPeekAtLastError", "i:-"},
     {"aclrtPersistentTaskClean", "h:e"},
     {"aclrtPointerGetAttributes", "mo:e"},
@@ -218,7 +242,10 @@ static const struct row {
     {"aclrtRegDeviceStateCallback", "sfD:e"},
     {"aclrtRegStreamStateCallback", "sfD:e"},
     {"aclrtRegisterCpuFunc", "Bsso:e"},
-    {"aclrtRepairError", "dr:e"},
+    {"aclrtReleaseMemAddress", "k:e"},
+    {"aclrtRepairError", "dR:e"},
+    {"aclrtReserveMemAddress", "ozzkU:e"},
+    {"aclrtReserveMemAddressNoUCMemory", "ozzkU:e"},
     {"aclrtResetDevice", "d:e"},
     {"aclrtResetDeviceForce", "d:e"},
     {"aclrtResetDeviceResLimit", "d:e"},
@@ -259,6 +286,7 @@ static const struct row {
     {"aclrtSynchronizeStream", "h:e"},
     {"aclrtSynchronizeStreamWithTimeout", "hi:e"},
     {"aclrtUnSubscribeReport", "Uh:e"},
+    {"aclrtUnmapMem", "k:e"},
     {"aclrtUnuseStreamResInCurrentThread", "h:e"},
     {"aclrtUseStreamResInCurrentThread", "h:e"},
     {"aclrtValueWait", "mUuh:e"},
@@ -286,6 +314,11 @@ static struct {
     char *card, *dead_card, *other_card, *pinned, *dead_pinned, *area;
     char *out[ARGS_MAX];
     void *list[512];
+    void *range, *mapped, *phys, *dead_phys;
+    char *host;
+    aclrtPhysicalMemProp prop, prop_bad;
+    aclrtMemLocation location, location_bad;
+    aclrtMemAccessDesc access[2], access_bad;
     aclrtMallocAttribute attribute;
     aclrtMallocConfig malloc_config, malloc_config_bad;
     uint64_t input[8], zeros[8];
@@ -363,6 +396,23 @@ static void build_world(void)
     world.dead_config = aclrtCreateStreamConfigHandle();
     OK(aclrtDestroyStreamConfigHandle(world.dead_config));
     CHECK(world.buffer != NULL && world.desc != NULL && world.config != NULL);
+    world.prop = (aclrtPhysicalMemProp){.memAttr = ACL_HBM_MEM_HUGE,
+                                        .location = {0, ACL_MEM_LOCATION_TYPE_DEVICE}};
+    world.prop_bad = world.prop;
+    world.prop_bad.memAttr = (aclrtMemAttr)99;
+    world.location = world.prop.location;
+    world.location_bad = (aclrtMemLocation){77, (aclrtMemLocationType)9};
+    world.access[0] = world.access[1] =
+        (aclrtMemAccessDesc){ACL_RT_MEM_ACCESS_FLAGS_READWRITE, world.location, {0}};
+    world.access_bad = (aclrtMemAccessDesc){ACL_RT_MEM_ACCESS_FLAGS_READ, world.location, {0}};
+    OK(aclrtReserveMemAddress(&world.range, 8 * MIB, 0, NULL, 1));
+    OK(aclrtReserveMemAddress(&world.mapped, 2 * MIB, 0, NULL, 1));
+    OK(aclrtMallocPhysical(&world.dead_phys, 2 * MIB, &world.prop, 0));
+    OK(aclrtFreePhysical(world.dead_phys));
+    OK(aclrtMallocPhysical(&world.phys, 2 * MIB, &world.prop, 0));
+    OK(aclrtMapMem(world.mapped, 2 * MIB, 0, world.phys, 0));
+    if (world.host == NULL)
+        world.host = guarded(2 * MIB);
     world.list[0] = world.card;
     world.list[1] = world.other_card;
     world.attribute.attr = ACL_RT_MEM_ATTR_MODULE_ID;
@@ -395,7 +445,13 @@ static void mend_world(void)
         }
     }
     char name[32];
-    if (aclrtStreamGetId(world.stream, &id) != 0 ||
+    aclrtPhysicalMemProp prop;
+    uint32_t is_range = 0;
+    (void)aclrtUnmapMem(world.range);
+    (void)aclrtCheckMemType(&world.range, 1, ACL_RT_MEM_TYPE_RSVD, &is_range, 0);
+    if (is_range != 1 || aclrtMemGetAddressRange(world.mapped, NULL, &size) != 0 ||
+        aclrtMemGetAllocationPropertiesFromHandle(world.phys, &prop) != 0 ||
+        aclrtStreamGetId(world.stream, &id) != 0 ||
         aclrtGetFunctionName(world.function, sizeof(name), name) != 0 ||
         aclrtGetNotifyId(world.notify, (uint32_t *)&id) != 0 ||
         aclrtCntNotifyGetId(world.counting, (uint32_t *)&id) != 0 ||
@@ -436,13 +492,13 @@ static void values_of(char kind, size_t index, struct values *values)
     case 'Z':
         ADD(P(world.counting), P(world.dead_notify), P(world.notify), ODD_HANDLES);
         break;
-    case 'k':
+    case 'j':
         ADD(1, 0, 2, 8, 255, 512);
         break;
-    case 'w':
+    case 'W':
         ADD(P(world.out[index]), 0);
         break;
-    case 'r':
+    case 'R':
         ADD(P(world.area), 0);
         break;
     case 'n':
@@ -465,6 +521,27 @@ static void values_of(char kind, size_t index, struct values *values)
         break;
     case 'c':
         ADD(P(&world.malloc_config), 0, P(&world.malloc_config_bad));
+        break;
+    case 'p':
+        ADD(P(world.phys), P(world.dead_phys), P(world.stream), P(world.mapped), ODD_HANDLES);
+        break;
+    case 'q':
+        ADD(P(&world.prop), 0, P(&world.prop_bad));
+        break;
+    case 'w':
+        ADD(P(&world.location), 0, P(&world.location_bad));
+        break;
+    case 'y':
+        ADD(P(world.access), 0, P(&world.access_bad));
+        break;
+    case 'k':
+        ADD(P(world.range), P(world.mapped), 0, 1, UINT64_MAX, P(world.card), P(world.pinned),
+            P(world.mapped) + 4096, P(world.range) + 2 * MIB, P(world.range) + 4095, P(world.area),
+            UINT64_C(16) << 40, UINT64_C(1) << 47, UINT64_MAX - 4095);
+        break;
+    case 'r':
+        ADD(P(world.host), P(world.host) + 16, 0, 1, UINT64_MAX, P(world.card), P(world.pinned),
+            P(world.mapped), P(world.host) - 4096, P(world.host) + 4096, UINT64_MAX - 4095);
         break;
     case 'l':
         ADD(P(world.list), 0);

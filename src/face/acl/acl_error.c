@@ -93,6 +93,18 @@
     X(aclrtMemcpyBatchV2, E_FAULT, ACL_ERROR_RT_PARAM_INVALID)                                     \
     X(aclrtMemset, E_FAULT, ACL_ERROR_RT_PARAM_INVALID)                                            \
     X(aclrtMemsetD32, E_FAULT, ACL_ERROR_RT_PARAM_INVALID)                                         \
+    X(aclrtDeviceCanAccessPeer, E_PARSE, ACL_ERROR_RT_PARAM_INVALID)                               \
+    X(aclrtDeviceEnablePeerAccess, E_PARSE, ACL_ERROR_RT_PARAM_INVALID)                            \
+    X(aclrtGetDevicesTopo, E_PARSE, ACL_ERROR_RT_PARAM_INVALID)                                    \
+    X(aclrtMemSetAccess, E_PARSE, ACL_ERROR_RT_PARAM_INVALID)                                      \
+    X(aclrtUnmapMem, E_INVALID, ACL_ERROR_RT_DRV_INTERNAL_ERROR)                                   \
+    X(aclrtMemSetAccess, E_STATE, ACL_ERROR_RT_DRV_INTERNAL_ERROR)                                 \
+    X(aclrtMapMem, E_HANDLE, ACL_ERROR_RT_PARAM_INVALID)                                           \
+    X(aclrtMemMapNoAccess, E_HANDLE, ACL_ERROR_RT_PARAM_INVALID)                                   \
+    X(aclrtFreePhysical, E_HANDLE, ACL_ERROR_RT_PARAM_INVALID)                                     \
+    X(aclrtMemGetAllocationPropertiesFromHandle, E_HANDLE, ACL_ERROR_RT_PARAM_INVALID)             \
+    X(aclrtMemMapSetLink, E_HANDLE, ACL_ERROR_RT_PARAM_INVALID)                                    \
+    X(aclrtMemP2PMap, E_FAULT, ACL_ERROR_RT_PARAM_INVALID)                                         \
     X(aclCreateDataBuffer, E_HOST_MEMORY, ACL_ERROR_BAD_ALLOC)                                     \
     X(aclDestroyDataBuffer, E_HANDLE, ACL_ERROR_INVALID_PARAM)                                     \
     X(aclUpdateDataBuffer, E_HANDLE, ACL_ERROR_INVALID_PARAM)                                      \

@@ -81,6 +81,9 @@
     X(aclrtDestroyStream)                          \
     X(aclrtDestroyStreamConfigHandle)              \
     X(aclrtDestroyStreamForce)                     \
+    X(aclrtDeviceCanAccessPeer)                    \
+    X(aclrtDeviceDisablePeerAccess)                \
+    X(aclrtDeviceEnablePeerAccess)                 \
     X(aclrtDeviceGetBareTgid)                      \
     X(aclrtDeviceGetByPCIBusId)                    \
     X(aclrtDeviceGetLimit)                         \
@@ -88,6 +91,7 @@
     X(aclrtDeviceGetStreamPriorityRange)           \
     X(aclrtDeviceGetUuid)                          \
     X(aclrtDeviceL2CacheFlush)                     \
+    X(aclrtDevicePeerAccessStatus)                 \
     X(aclrtDeviceSetLimit)                         \
     X(aclrtDeviceTaskAbort)                        \
     X(aclrtEventElapsedTime)                       \
@@ -97,6 +101,7 @@
     X(aclrtFree)                                   \
     X(aclrtFreeHost)                               \
     X(aclrtFreeHostWithDevSync)                    \
+    X(aclrtFreePhysical)                           \
     X(aclrtFreeWithDevSync)                        \
     X(aclrtFunctionGetBinary)                      \
     X(aclrtGetArgsFromExceptionInfo)               \
@@ -109,6 +114,7 @@
     X(aclrtGetDeviceResLimit)                      \
     X(aclrtGetDeviceSatMode)                       \
     X(aclrtGetDeviceUtilizationRate)               \
+    X(aclrtGetDevicesTopo)                         \
     X(aclrtGetErrorCodeFromExceptionInfo)          \
     X(aclrtGetErrorVerbose)                        \
     X(aclrtGetEventAvailNum)                       \
@@ -143,6 +149,11 @@
     X(aclrtGetUserDevIdByLogicDevId)               \
     X(aclrtGetUserDevIdByPhyDevId)                 \
     X(aclrtGetVersion)                             \
+    X(aclrtHostGetDevicePointer)                   \
+    X(aclrtHostMemMapCapabilities)                 \
+    X(aclrtHostRegister)                           \
+    X(aclrtHostRegisterV2)                         \
+    X(aclrtHostUnregister)                         \
     X(aclrtKernelArgsAppend)                       \
     X(aclrtKernelArgsAppendPlaceHolder)            \
     X(aclrtKernelArgsFinalize)                     \
@@ -161,10 +172,21 @@
     X(aclrtMallocForTaskScheduler)                 \
     X(aclrtMallocHost)                             \
     X(aclrtMallocHostWithCfg)                      \
+    X(aclrtMallocPhysical)                         \
     X(aclrtMallocWithCfg)                          \
+    X(aclrtMapMem)                                 \
     X(aclrtMemFlush)                               \
+    X(aclrtMemGetAccess)                           \
     X(aclrtMemGetAddressRange)                     \
+    X(aclrtMemGetAllocationGranularity)            \
+    X(aclrtMemGetAllocationPropertiesFromHandle)   \
     X(aclrtMemInvalidate)                          \
+    X(aclrtMemMapNoAccess)                         \
+    X(aclrtMemMapSelectedLink)                     \
+    X(aclrtMemMapSetLink)                          \
+    X(aclrtMemP2PMap)                              \
+    X(aclrtMemRetainAllocationHandle)              \
+    X(aclrtMemSetAccess)                           \
     X(aclrtMemUceRepair)                           \
     X(aclrtMemcpy)                                 \
     X(aclrtMemcpy2d)                               \
@@ -195,7 +217,10 @@
     X(aclrtRegDeviceStateCallback)                 \
     X(aclrtRegStreamStateCallback)                 \
     X(aclrtRegisterCpuFunc)                        \
+    X(aclrtReleaseMemAddress)                      \
     X(aclrtRepairError)                            \
+    X(aclrtReserveMemAddress)                      \
+    X(aclrtReserveMemAddressNoUCMemory)            \
     X(aclrtResetDevice)                            \
     X(aclrtResetDeviceForce)                       \
     X(aclrtResetDeviceResLimit)                    \
@@ -236,6 +261,7 @@
     X(aclrtSynchronizeStream)                      \
     X(aclrtSynchronizeStreamWithTimeout)           \
     X(aclrtUnSubscribeReport)                      \
+    X(aclrtUnmapMem)                               \
     X(aclrtUnuseStreamResInCurrentThread)          \
     X(aclrtUseStreamResInCurrentThread)            \
     X(aclrtValueWait)                              \
@@ -342,6 +368,10 @@ aclError bly_acl_aclrtDestroyNotify(aclrtNotify notify);
 aclError bly_acl_aclrtDestroyStream(aclrtStream stream);
 aclError bly_acl_aclrtDestroyStreamConfigHandle(aclrtStreamConfigHandle *handle);
 aclError bly_acl_aclrtDestroyStreamForce(aclrtStream stream);
+aclError bly_acl_aclrtDeviceCanAccessPeer(int32_t *canAccessPeer, int32_t deviceId,
+                                          int32_t peerDeviceId);
+aclError bly_acl_aclrtDeviceDisablePeerAccess(int32_t peerDeviceId);
+aclError bly_acl_aclrtDeviceEnablePeerAccess(int32_t peerDeviceId, uint32_t flags);
 aclError bly_acl_aclrtDeviceGetBareTgid(int32_t *pid);
 aclError bly_acl_aclrtDeviceGetByPCIBusId(const char *pciBusId, int32_t *deviceId);
 aclError bly_acl_aclrtDeviceGetLimit(aclrtDeviceLimit limit, size_t *value);
@@ -350,6 +380,8 @@ aclError bly_acl_aclrtDeviceGetStreamPriorityRange(int32_t *leastPriority,
                                                    int32_t *greatestPriority);
 aclError bly_acl_aclrtDeviceGetUuid(int32_t deviceId, aclrtUuid *uuid);
 aclError bly_acl_aclrtDeviceL2CacheFlush(void *rsv);
+aclError bly_acl_aclrtDevicePeerAccessStatus(int32_t deviceId, int32_t peerDeviceId,
+                                             int32_t *status);
 aclError bly_acl_aclrtDeviceSetLimit(aclrtDeviceLimit limit, size_t value);
 aclError bly_acl_aclrtDeviceTaskAbort(int32_t deviceId, uint32_t timeout);
 aclError bly_acl_aclrtEventElapsedTime(float *ms, aclrtEvent startEvent, aclrtEvent endEvent);
@@ -359,6 +391,7 @@ aclError bly_acl_aclrtExceptionInfoCallbackUnregister(aclrtExceptionInfoCallback
 aclError bly_acl_aclrtFree(void *devPtr);
 aclError bly_acl_aclrtFreeHost(void *hostPtr);
 aclError bly_acl_aclrtFreeHostWithDevSync(void *hostPtr);
+aclError bly_acl_aclrtFreePhysical(aclrtDrvMemHandle handle);
 aclError bly_acl_aclrtFreeWithDevSync(void *devPtr);
 aclError bly_acl_aclrtFunctionGetBinary(const aclrtFuncHandle funcHandle,
                                         aclrtBinHandle *binHandle);
@@ -376,6 +409,7 @@ aclError bly_acl_aclrtGetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType t
 aclError bly_acl_aclrtGetDeviceSatMode(aclrtFloatOverflowMode *mode);
 aclError bly_acl_aclrtGetDeviceUtilizationRate(int32_t deviceId,
                                                aclrtUtilizationInfo *utilizationInfo);
+aclError bly_acl_aclrtGetDevicesTopo(uint32_t deviceId, uint32_t otherDeviceId, uint64_t *value);
 uint32_t bly_acl_aclrtGetErrorCodeFromExceptionInfo(const aclrtExceptionInfo *info);
 aclError bly_acl_aclrtGetErrorVerbose(int32_t deviceId, aclrtErrorInfo *errorInfo);
 aclError bly_acl_aclrtGetEventAvailNum(uint32_t *eventCount);
@@ -416,6 +450,13 @@ aclError bly_acl_aclrtGetUserDevIdByLogicDevId(const int32_t logicDevId, int32_t
 aclError bly_acl_aclrtGetUserDevIdByPhyDevId(const int32_t phyDevId, int32_t *const userDevId);
 aclError bly_acl_aclrtGetVersion(int32_t *majorVersion, int32_t *minorVersion,
                                  int32_t *patchVersion);
+aclError bly_acl_aclrtHostGetDevicePointer(void *pHost, void **pDevice, uint32_t flag);
+aclError bly_acl_aclrtHostMemMapCapabilities(uint32_t deviceId, aclrtHacType hacType,
+                                             aclrtHostMemMapCapability *capabilities);
+aclError bly_acl_aclrtHostRegister(void *ptr, uint64_t size, aclrtHostRegisterType type,
+                                   void **devPtr);
+aclError bly_acl_aclrtHostRegisterV2(void *ptr, uint64_t size, uint32_t flag);
+aclError bly_acl_aclrtHostUnregister(void *ptr);
 aclError bly_acl_aclrtKernelArgsAppend(aclrtArgsHandle argsHandle, void *param, size_t paramSize,
                                        aclrtParamHandle *paramHandle);
 aclError bly_acl_aclrtKernelArgsAppendPlaceHolder(aclrtArgsHandle argsHandle,
@@ -450,11 +491,30 @@ aclError bly_acl_aclrtMallocForTaskScheduler(void **devPtr, size_t size,
                                              aclrtMemMallocPolicy policy, aclrtMallocConfig *cfg);
 aclError bly_acl_aclrtMallocHost(void **hostPtr, size_t size);
 aclError bly_acl_aclrtMallocHostWithCfg(void **ptr, uint64_t size, aclrtMallocConfig *cfg);
+aclError bly_acl_aclrtMallocPhysical(aclrtDrvMemHandle *handle, size_t size,
+                                     const aclrtPhysicalMemProp *prop, uint64_t flags);
 aclError bly_acl_aclrtMallocWithCfg(void **devPtr, size_t size, aclrtMemMallocPolicy policy,
                                     aclrtMallocConfig *cfg);
+aclError bly_acl_aclrtMapMem(void *virPtr, size_t size, size_t offset, aclrtDrvMemHandle handle,
+                             uint64_t flags);
 aclError bly_acl_aclrtMemFlush(void *devPtr, size_t size);
+aclError bly_acl_aclrtMemGetAccess(void *virPtr, aclrtMemLocation *location, uint64_t *flag);
 aclError bly_acl_aclrtMemGetAddressRange(void *ptr, void **pbase, size_t *psize);
+aclError bly_acl_aclrtMemGetAllocationGranularity(aclrtPhysicalMemProp *prop,
+                                                  aclrtMemGranularityOptions option,
+                                                  size_t *granularity);
+aclError bly_acl_aclrtMemGetAllocationPropertiesFromHandle(aclrtDrvMemHandle handle,
+                                                           aclrtPhysicalMemProp *prop);
 aclError bly_acl_aclrtMemInvalidate(void *devPtr, size_t size);
+aclError bly_acl_aclrtMemMapNoAccess(void *virPtr, size_t size, size_t offset,
+                                     aclrtDrvMemHandle handle, uint64_t flags);
+aclError bly_acl_aclrtMemMapSelectedLink(void *virPtrDst, size_t size, void *virPtrSrc,
+                                         uint32_t linkIdx);
+aclError bly_acl_aclrtMemMapSetLink(aclrtDrvMemHandle handle, aclrtMemLinkType adviceLink);
+aclError bly_acl_aclrtMemP2PMap(void *devPtr, size_t size, int32_t dstDevId, uint64_t flags);
+aclError bly_acl_aclrtMemRetainAllocationHandle(void *virPtr, aclrtDrvMemHandle *handle);
+aclError bly_acl_aclrtMemSetAccess(void *virPtr, size_t size, aclrtMemAccessDesc *desc,
+                                   size_t count);
 aclError bly_acl_aclrtMemUceRepair(int32_t deviceId, aclrtMemUceInfo *memUceInfoArray,
                                    size_t arraySize);
 aclError bly_acl_aclrtMemcpy(void *dst, size_t destMax, const void *src, size_t count,
@@ -508,7 +568,12 @@ aclError bly_acl_aclrtRegStreamStateCallback(const char *regName, aclrtStreamSta
                                              void *args);
 aclError bly_acl_aclrtRegisterCpuFunc(const aclrtBinHandle handle, const char *funcName,
                                       const char *kernelName, aclrtFuncHandle *funcHandle);
+aclError bly_acl_aclrtReleaseMemAddress(void *virPtr);
 aclError bly_acl_aclrtRepairError(int32_t deviceId, const aclrtErrorInfo *errorInfo);
+aclError bly_acl_aclrtReserveMemAddress(void **virPtr, size_t size, size_t alignment,
+                                        void *expectPtr, uint64_t flags);
+aclError bly_acl_aclrtReserveMemAddressNoUCMemory(void **virPtr, size_t size, size_t alignment,
+                                                  void *expectPtr, uint64_t flags);
 aclError bly_acl_aclrtResetDevice(int32_t deviceId);
 aclError bly_acl_aclrtResetDeviceForce(int32_t deviceId);
 aclError bly_acl_aclrtResetDeviceResLimit(int32_t deviceId);
@@ -557,6 +622,7 @@ aclError bly_acl_aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t time
 aclError bly_acl_aclrtSynchronizeStream(aclrtStream stream);
 aclError bly_acl_aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout);
 aclError bly_acl_aclrtUnSubscribeReport(uint64_t threadId, aclrtStream stream);
+aclError bly_acl_aclrtUnmapMem(void *virPtr);
 aclError bly_acl_aclrtUnuseStreamResInCurrentThread(aclrtStream stream);
 aclError bly_acl_aclrtUseStreamResInCurrentThread(aclrtStream stream);
 aclError bly_acl_aclrtValueWait(void *devAddr, uint64_t value, uint32_t flag, aclrtStream stream);
