@@ -156,8 +156,7 @@ aclError bly_acl_aclrtGetStreamAttribute(aclrtStream stream, aclrtStreamAttr stm
     else if (stmAttrType == ACL_STREAM_ATTR_FAILURE_MODE) {
         error = blyi_acl_result(call, blyi_stream_failure_mode(stream, &mode));
         found.failureMode = mode;
-    }
-    else if (stmAttrType == ACL_STREAM_ATTR_FLOAT_OVERFLOW_CHECK)
+    } else if (stmAttrType == ACL_STREAM_ATTR_FLOAT_OVERFLOW_CHECK)
         found.overflowSwitch = attributes.overflow_check;
     else if (stmAttrType == ACL_STREAM_ATTR_USER_CUSTOM_TAG)
         found.userCustomTag = attributes.user_tag;
