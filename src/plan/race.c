@@ -35,11 +35,12 @@ enum racer_kind { RACER_SEARCH, RACER_VALLEY, RACER_PRESS, RACER_ANNEAL };
 
 struct racer {
     enum racer_kind kind;
-    bool mirrored;
-    bool opens; /* begins with every order, undisturbed */
+    const char *name;
     struct blyi_order order;
     uint64_t slice;
-    const char *name;
+    uint64_t runs; /* in a round, all of one slice; 1: one, of Luby's length */
+    bool mirrored;
+    bool opens; /* begins with every order, undisturbed */
     /* owned */
     struct blyi_search *search;
     struct blyi_valley *valley;
@@ -55,23 +56,14 @@ struct racer {
 /* Found by measuring every engine and order alone on MiniMalloc's eleven instances; see
  * docs/design/plan.md. */
 static const struct racer line_up[] = {
-    {.kind = RACER_SEARCH, .opens = true, .order = {0, true, 0}, .slice = 1000, .name = "tree"},
-    {.kind = RACER_VALLEY,
-     .opens = true,
-     .mirrored = true,
-     .order = {4, true, 0},
-     .slice = 2000,
-     .name = "valley"},
-    {.kind = RACER_SEARCH, .order = {0, false, 0}, .slice = 1000, .name = "tree"},
-    {.kind = RACER_VALLEY, .opens = true, .order = {0, true, 0}, .slice = 1000, .name = "valley"},
-    {.kind = RACER_SEARCH, .order = {0, true, 0}, .slice = 1000, .name = "tree"},
-    {.kind = RACER_VALLEY,
-     .mirrored = true,
-     .order = {4, false, 0},
-     .slice = 1000,
-     .name = "valley"},
-    {.kind = RACER_PRESS, .name = "eject"},
-    {.kind = RACER_ANNEAL, .name = "anneal"},
+    {RACER_SEARCH, "tree", {0, true, 0}, 1000, .runs = 4, .opens = true},
+    {RACER_VALLEY, "valley", {4, true, 0}, 2000, .runs = 4, .opens = true, .mirrored = true},
+    {RACER_SEARCH, "tree", {0, false, 0}, 1000, .runs = 2},
+    {RACER_VALLEY, "valley", {0, true, 0}, 1000, .runs = 1, .opens = true},
+    {RACER_SEARCH, "tree", {0, true, 0}, 1000, .runs = 1},
+    {RACER_VALLEY, "valley", {4, false, 0}, 1000, .runs = 1, .mirrored = true},
+    {RACER_PRESS, "eject", {0, false, 0}, 0, .runs = 1},
+    {RACER_ANNEAL, "anneal", {0, false, 0}, 0, .runs = 1},
 };
 #define N_RACERS (sizeof(line_up) / sizeof(line_up[0]))
 
@@ -142,31 +134,48 @@ static uint64_t luby(uint64_t x)
     return (uint64_t)1 << power;
 }
 
-static void run_tree(struct race *race, size_t index, struct blyi_stop *stop)
+/* One run: an order, a budget. True when it decided something. */
+static bool run_once(struct race *race, struct racer *r, const struct blyi_order *order,
+                     uint64_t given, int64_t capacity, struct blyi_stop *stop)
 {
-    struct racer *r = &race->racers[index];
-    uint64_t least = 2 * (uint64_t)race->solve->pack->n;
-    uint64_t given = (r->slice > least ? r->slice : least) * luby(race->round / LUBY_EVERY);
-    struct blyi_order order = r->order;
-    order.noise = chance_seed(race, index);
-    if (r->opens && race->round < BLYI_ORDERS) {
-        order = (struct blyi_order){(uint8_t)race->round, false, 0};
-        given = OPENING_SLICE > 4 * least ? OPENING_SLICE : 4 * least;
-    }
     uint64_t left = given;
-    int64_t capacity = aim(race, index);
     enum blyi_search_end end;
     if (r->kind == RACER_SEARCH) {
-        struct blyi_search_style style = {order, true};
+        struct blyi_search_style style = {*order, true};
         end = blyi_search_run(r->search, capacity, &style, &left, stop, r->offset);
     } else {
-        end = blyi_valley_run(r->valley, capacity, &order, &left, stop, r->offset);
+        end = blyi_valley_run(r->valley, capacity, order, &left, stop, r->offset);
     }
-    r->nodes = given - left;
+    r->nodes += given - left;
     if (end == BLYI_SEARCH_FOUND)
         r->peak = blyi_pack_peak(race->solve->pack, r->offset);
     else if (end == BLYI_SEARCH_NONE)
         r->bound = capacity + 1;
+    return end != BLYI_SEARCH_STOPPED;
+}
+
+static void run_tree(struct race *race, size_t index, struct blyi_stop *stop)
+{
+    struct racer *r = &race->racers[index];
+    uint64_t least = 2 * (uint64_t)race->solve->pack->n;
+    uint64_t given = r->slice > least ? r->slice : least;
+    int64_t capacity = aim(race, index);
+    struct blyi_order order = r->order;
+    if (r->opens && race->round < BLYI_ORDERS) {
+        order = (struct blyi_order){(uint8_t)race->round, false, 0};
+        run_once(race, r, &order, OPENING_SLICE > 4 * least ? OPENING_SLICE : 4 * least, capacity,
+                 stop);
+        return;
+    }
+    /* Many short runs find one capacity sooner; for ever lower ones, any length may be needed. */
+    uint64_t runs = race->solve->enough > 0 ? r->runs : 1;
+    if (runs == 1)
+        given *= luby(race->round / LUBY_EVERY);
+    for (uint64_t run = 0; run < runs && !blyi_stop_now(stop); run++) {
+        order.noise = chance_seed(race, index) + run * 0x10001;
+        if (run_once(race, r, &order, given, capacity, stop))
+            return;
+    }
 }
 
 static void run_racer(struct race *race, size_t index, struct blyi_stop *stop)
