@@ -209,8 +209,9 @@ static bly_status create_card(struct blyi_physical *p, struct attempt *try)
         status = try_card_locked(p, try);
         bool is_short = status != BLY_OK && (try->short_of_frames || try->capped);
         if (is_short && again)
-            status = try->capped ? blyi_shortage_cap_locked(p->card, p->asked, p->size, NULL)
-                                 : blyi_shortage_card_locked(p->card, p->asked, try->kind, NULL);
+            status = try->capped
+                         ? blyi_shortage_cap_locked(p->card, p->asked, p->size, NULL)
+                         : blyi_shortage_card_locked(p->card, p->asked, p->size, try->kind, NULL);
         blyi_card_unlock(p->card);
         if (!is_short || again)
             return status;
