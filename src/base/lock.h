@@ -15,6 +15,7 @@
     X(FACE, "initialisation and finalisation of the AscendCL face")                                \
     X(RUNTIME, "cards being opened, contexts being made and destroyed")                            \
     X(CONTEXT, "streams of a context, its host-function thread")                                   \
+    X(BINARY, "functions of a kernel binary")                                                      \
     X(SUBSCRIBE, "subscriptions of report threads")                                                \
     X(STREAM, "rare state of a stream: failure, pause, destruction")                               \
     X(EVENT, "waiters and record state of an event")                                               \

@@ -43,7 +43,12 @@
     X(RECORD, "record") /* card stream event site */                                               \
     X(WAIT, "wait")     /* card stream event site */                                               \
     X(EVENT_RESET, "event-reset")                                                                  \
-    X(CALLBACK, "callback") /* card stream site */                                                 \
+    X(CALLBACK, "callback")           /* card stream site */                                       \
+    X(NOTIFY_CREATE, "notify-create") /* card event(notify) site; as events, other numbers */      \
+    X(NOTIFY_DESTROY, "notify-destroy")                                                            \
+    X(NOTIFY_RECORD, "notify-record") /* card stream event(notify) site */                         \
+    X(NOTIFY_WAIT, "notify-wait")                                                                  \
+    X(KERNEL, "kernel") /* card stream address(code) size(arguments) site, aux engine */           \
     X(STREAM_SYNC, "stream-sync")                                                                  \
     X(EVENT_SYNC, "event-sync")                                                                    \
     X(CARD_SYNC, "card-sync")                                                                      \

@@ -14,6 +14,7 @@
     X(tasks_inline, "count", "tasks run in the caller's thread")                                   \
     X(engine_wakes, "count", "sleeping engines woken by a submission")                             \
     X(submit_waits, "count", "submissions that waited for room on a full stream")                  \
+    X(engines_lost, "count", "engine threads given up because a kernel faulted")                   \
     X(copy_bytes, "bytes", "bytes copied, all directions")                                         \
     X(set_bytes, "bytes", "bytes set")                                                             \
     X(frames_committed, "count", "2 MiB frames backed by the host for the first time")             \

@@ -272,6 +272,16 @@ void blyi_card_give_event(struct blyi_card *card)
     give_one(&card->n_events);
 }
 
+bool blyi_card_take_notify(struct blyi_card *card)
+{
+    return take_one(&card->n_notifies, card->model.notifies);
+}
+
+void blyi_card_give_notify(struct blyi_card *card)
+{
+    give_one(&card->n_notifies);
+}
+
 bool blyi_card_audit(struct blyi_card *card)
 {
     return blyi_backing_audit(card->backing) && blyi_mem_audit(card);

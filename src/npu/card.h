@@ -46,7 +46,7 @@ struct blyi_card {
     } modules[BLYI_MODULE_COUNT];
 
     /* Atomic counters: against the model's limits, and of threads at `lock`. */
-    uint32_t n_streams, n_events;
+    uint32_t n_streams, n_events, n_notifies;
     uint32_t n_waiting;
 };
 
@@ -76,6 +76,8 @@ bool blyi_card_take_stream(struct blyi_card *card);
 void blyi_card_give_stream(struct blyi_card *card);
 bool blyi_card_take_event(struct blyi_card *card);
 void blyi_card_give_event(struct blyi_card *card);
+bool blyi_card_take_notify(struct blyi_card *card);
+void blyi_card_give_notify(struct blyi_card *card);
 
 /* Everything of the card: frames, backing, window, blocks and their sums. */
 bool blyi_card_audit(struct blyi_card *card);

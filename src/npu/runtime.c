@@ -22,6 +22,7 @@
 #include "npu/event.h"
 #include "npu/fault.h"
 #include "npu/memory.h"
+#include "npu/watch.h"
 #include "npu/peer.h"
 #include "npu/vmm.h"
 
@@ -99,4 +100,5 @@ void blyi_runtime_finalise(void)
     blyi_block_stop_timer();
     blyi_engine_stop_all();
     blyi_event_set_wait_timeout(0);
+    blyi_watch_set_default(0);
 }

@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include "face/acl/acl_symbols.h"
 
-#define ARGS_MAX   9
+#define ARGS_MAX   10
 #define VALUES_MAX 16
 #define RANDOM     400
 #define AREA       (4 * MIB)
@@ -28,6 +28,10 @@
  *   p  physical handle  q  its properties  k  reserved address  w  location  y  access
  *   r  host memory to register
  *   f  function                  D  any pointer, never read    V  a va_list
+ *   B  kernel binary   K  kernel function   A  argument list   R  64 KiB of readable memory
+ *   Y  notify   Z  counting notify   W  a place that a failed call may write to
+ *   j  count of a list
+ *   n  a structure of zeros, or none        N  NULL, or a pointer
  * Behind ':' comes what is returned: e an aclError, - anything else. */
 static const struct row {
     const char *name, *arguments;
@@ -68,11 +72,26 @@ static const struct row {
     {"aclrtAllocatorSetGetAddrFromBlockFuncToDesc", "af:e"},
     {"aclrtAllocatorSetObjToDesc", "aD:e"},
     {"aclrtAllocatorUnregister", "h:e"},
+    {"aclrtBinaryGetFunction", "Bso:e"},
+    {"aclrtBinaryLoad", "Bo:e"},
+    {"aclrtBinaryLoadFromData", "Rzno:e"},
+    {"aclrtBinaryLoadFromFile", "sno:e"},
+    {"aclrtBinarySetExceptionCallback", "BfD:e"},
+    {"aclrtBinaryUnLoad", "B:e"},
     {"aclrtCheckMemType", "luuou:e"},
+    {"aclrtCmoAsync", "mzih:e"},
+    {"aclrtCntNotifyCreate", "oU:e"},
+    {"aclrtCntNotifyDestroy", "Z:e"},
+    {"aclrtCntNotifyGetId", "Zo:e"},
+    {"aclrtCntNotifyRecord", "Zhv:e"},
+    {"aclrtCntNotifyReset", "Zh:e"},
+    {"aclrtCntNotifyWaitWithTimeout", "Zhv:e"},
+    {"aclrtCreateBinary", "Dz:-"},
     {"aclrtCreateContext", "od:e"},
     {"aclrtCreateEvent", "o:e"},
     {"aclrtCreateEventExWithFlag", "ou:e"},
     {"aclrtCreateEventWithFlag", "ou:e"},
+    {"aclrtCreateNotify", "oU:e"},
     {"aclrtCreateStream", "o:e"},
     {"aclrtCreateStreamConfigHandle", ":-"},
     {"aclrtCreateStreamV2", "og:e"},
@@ -80,8 +99,10 @@ static const struct row {
     {"aclrtCtxGetCurrentDefaultStream", "o:e"},
     {"aclrtCtxGetSysParamOpt", "io:e"},
     {"aclrtCtxSetSysParamOpt", "iU:e"},
+    {"aclrtDestroyBinary", "B:e"},
     {"aclrtDestroyContext", "x:e"},
     {"aclrtDestroyEvent", "e:e"},
+    {"aclrtDestroyNotify", "Y:e"},
     {"aclrtDestroyStream", "h:e"},
     {"aclrtDestroyStreamConfigHandle", "g:e"},
     {"aclrtDestroyStreamForce", "h:e"},
@@ -90,40 +111,66 @@ static const struct row {
     {"aclrtDeviceEnablePeerAccess", "du:e"},
     {"aclrtDeviceGetBareTgid", "o:e"},
     {"aclrtDeviceGetByPCIBusId", "so:e"},
+    {"aclrtDeviceGetLimit", "io:e"},
     {"aclrtDeviceGetPCIBusId", "doi:e"},
     {"aclrtDeviceGetStreamPriorityRange", "oo:e"},
     {"aclrtDeviceGetUuid", "do:e"},
+    {"aclrtDeviceL2CacheFlush", "N:e"},
     {"aclrtDevicePeerAccessStatus", "ddo:e"},
+    {"aclrtDeviceSetLimit", "iz:e"},
+    {"aclrtDeviceTaskAbort", "du:e"},
     {"aclrtEventElapsedTime", "oee:e"},
     {"aclrtEventGetTimestamp", "eo:e"},
+    {"aclrtExceptionInfoCallbackRegister", "f:e"},
+    {"aclrtExceptionInfoCallbackUnregister", "f:e"},
     {"aclrtFree", "m:e"},
     {"aclrtFreeHost", "m:e"},
     {"aclrtFreeHostWithDevSync", "m:e"},
     {"aclrtFreePhysical", "p:e"},
     {"aclrtFreeWithDevSync", "m:e"},
+    {"aclrtFunctionGetBinary", "Ko:e"},
+    {"aclrtGetArgsFromExceptionInfo", "voo:e"},
     {"aclrtGetCurrentContext", "o:e"},
     {"aclrtGetDevice", "o:e"},
     {"aclrtGetDeviceCapability", "dio:e"},
     {"aclrtGetDeviceCount", "o:e"},
+    {"aclrtGetDeviceIdFromExceptionInfo", "v:-"},
     {"aclrtGetDeviceInfo", "dio:e"},
+    {"aclrtGetDeviceResLimit", "dio:e"},
+    {"aclrtGetDeviceSatMode", "o:e"},
     {"aclrtGetDeviceUtilizationRate", "do:e"},
     {"aclrtGetDevicesTopo", "ddo:e"},
+    {"aclrtGetErrorCodeFromExceptionInfo", "v:-"},
+    {"aclrtGetErrorVerbose", "do:e"},
     {"aclrtGetEventAvailNum", "o:e"},
     {"aclrtGetEventId", "eo:e"},
+    {"aclrtGetFuncHandleFromExceptionInfo", "vo:e"},
+    {"aclrtGetFunctionName", "Kuo:e"},
     {"aclrtGetLastError", "i:-"},
     {"aclrtGetLogicDevIdByPhyDevId", "do:e"},
     {"aclrtGetLogicDevIdByUserDevId", "do:e"},
     {"aclrtGetMemInfo", "ioo:e"},
+    {"aclrtGetMemUceInfo", "dozo:e"},
     {"aclrtGetMemUsageInfo", "dozo:e"},
+    {"aclrtGetNotifyId", "Yo:e"},
+    {"aclrtGetOpExecuteTimeout", "o:e"},
+    {"aclrtGetOpTimeOutInterval", "o:e"},
+    {"aclrtGetOverflowStatus", "mzh:e"},
     {"aclrtGetPhyDevIdByLogicDevId", "do:e"},
     {"aclrtGetPhyDevIdByUserDevId", "do:e"},
     {"aclrtGetPrimaryCtxState", "doo:e"},
+    {"aclrtGetResInCurrentThread", "io:e"},
     {"aclrtGetRunMode", "o:e"},
     {"aclrtGetSocName", ":-"},
     {"aclrtGetStreamAttribute", "hio:e"},
     {"aclrtGetStreamAvailableNum", "o:e"},
+    {"aclrtGetStreamIdFromExceptionInfo", "v:-"},
     {"aclrtGetStreamOverflowSwitch", "ho:e"},
+    {"aclrtGetStreamResLimit", "hio:e"},
     {"aclrtGetSysParamOpt", "io:e"},
+    {"aclrtGetTaskIdFromExceptionInfo", "v:-"},
+    {"aclrtGetThreadIdFromExceptionInfo", "v:-"},
+    {"aclrtGetThreadLastTaskId", "o:e"},
     {"aclrtGetUserDevIdByLogicDevId", "do:e"},
     {"aclrtGetUserDevIdByPhyDevId", "do:e"},
     {"aclrtGetVersion", "ooo:e"},
@@ -132,8 +179,18 @@ static const struct row {
     {"aclrtHostRegister", "rzio:e"},
     {"aclrtHostRegisterV2", "rzu:e"},
     {"aclrtHostUnregister", "r:e"},
+    {"aclrtKernelArgsAppend", "ARzo:e"},
+    {"aclrtKernelArgsAppendPlaceHolder", "Ao:e"},
+    {"aclrtKernelArgsFinalize", "A:e"},
+    {"aclrtKernelArgsGetPlaceHolderBuffer", "Auzo:e"},
+    {"aclrtKernelArgsInit", "Ko:e"},
+    {"aclrtKernelArgsParaUpdate", "AuRz:e"},
     {"aclrtLaunchCallback", "fDih:e"},
     {"aclrtLaunchHostFunc", "hfD:e"},
+    {"aclrtLaunchKernel", "Kumzh:e"},
+    {"aclrtLaunchKernelV2", "Kumznh:e"},
+    {"aclrtLaunchKernelWithConfig", "KuhnAN:e"},
+    {"aclrtLaunchKernelWithHostArgs", "KuhnRznz:e"},
     {"aclrtMalloc", "ozi:e"},
     {"aclrtMallocAlign32", "ozi:e"},
     {"aclrtMallocCached", "ozi:e"},
@@ -155,16 +212,23 @@ static const struct row {
     {"aclrtMemP2PMap", "mzdU:e"},
     {"aclrtMemRetainAllocationHandle", "ko:e"},
     {"aclrtMemSetAccess", "kzyz:e"},
+    {"aclrtMemUceRepair", "dRz:e"},
     {"aclrtMemcpy", "mzmzi:e"},
     {"aclrtMemcpy2d", "mzmzzzi:e"},
     {"aclrtMemcpy2dAsync", "mzmzzzih:e"},
     {"aclrtMemcpyAsync", "mzmzih:e"},
     {"aclrtMemcpyAsyncWithCondition", "mzmzih:e"},
+    {"aclrtMemcpyBatch", "lRlRjnnjW:e"},
+    {"aclrtMemcpyBatchAsync", "lRlRjnnjWh:e"},
+    {"aclrtMemcpyBatchAsyncV2", "lRlRjnnjh:e"},
+    {"aclrtMemcpyBatchV2", "lRlRjnnj:e"},
     {"aclrtMemset", "mziz:e"},
     {"aclrtMemsetAsync", "mzizh:e"},
     {"aclrtMemsetD32", "mzuz:e"},
     {"aclrtMemsetD32Async", "mzuzh:e"},
+    {"aclrtNotifyBatchReset", "Ru:e"},
     {"aclrtPeekAtLastError", "i:-"},
+    {"aclrtPersistentTaskClean", "h:e"},
     {"aclrtPointerGetAttributes", "mo:e"},
     {"aclrtProcessReport", "i:e"},
     {"aclrtQueryDeviceStatus", "do:e"},
@@ -173,23 +237,44 @@ static const struct row {
     {"aclrtQueryEventWaitStatus", "eo:e"},
     {"aclrtRecordEvent", "eh:e"},
     {"aclrtRecordEventWithFlag", "ehu:e"},
+    {"aclrtRecordNotify", "Yh:e"},
+    {"aclrtReduceAsync", "mmziihN:e"},
+    {"aclrtRegDeviceStateCallback", "sfD:e"},
+    {"aclrtRegStreamStateCallback", "sfD:e"},
+    {"aclrtRegisterCpuFunc", "Bsso:e"},
     {"aclrtReleaseMemAddress", "k:e"},
+    {"aclrtRepairError", "dR:e"},
     {"aclrtReserveMemAddress", "ozzkU:e"},
     {"aclrtReserveMemAddressNoUCMemory", "ozzkU:e"},
     {"aclrtResetDevice", "d:e"},
     {"aclrtResetDeviceForce", "d:e"},
+    {"aclrtResetDeviceResLimit", "d:e"},
     {"aclrtResetEvent", "eh:e"},
+    {"aclrtResetOverflowStatus", "h:e"},
+    {"aclrtResetStreamResLimit", "h:e"},
     {"aclrtSetCurrentContext", "x:e"},
     {"aclrtSetDevice", "d:e"},
+    {"aclrtSetDeviceResLimit", "diu:e"},
+    {"aclrtSetDeviceSatMode", "i:e"},
+    {"aclrtSetDeviceTaskAbortCallback", "sfD:e"},
+    {"aclrtSetExceptionInfoCallback", "f:e"},
+    {"aclrtSetOpExecuteTimeOut", "u:e"},
+    {"aclrtSetOpExecuteTimeOutV2", "Uo:e"},
+    {"aclrtSetOpExecuteTimeOutWithMs", "u:e"},
     {"aclrtSetOpWaitTimeout", "u:e"},
     {"aclrtSetStreamAttribute", "hiv:e"},
     {"aclrtSetStreamConfigOpt", "givz:e"},
+    {"aclrtSetStreamFailureMode", "hU:e"},
     {"aclrtSetStreamOverflowSwitch", "hu:e"},
+    {"aclrtSetStreamResLimit", "hiu:e"},
     {"aclrtSetSysParamOpt", "iU:e"},
+    {"aclrtSetTsDevice", "i:e"},
+    {"aclrtStreamAbort", "h:e"},
     {"aclrtStreamGetFlags", "ho:e"},
     {"aclrtStreamGetId", "ho:e"},
     {"aclrtStreamGetPriority", "ho:e"},
     {"aclrtStreamQuery", "ho:e"},
+    {"aclrtStreamStop", "h:e"},
     {"aclrtStreamWaitEvent", "he:e"},
     {"aclrtStreamWaitEventWithFlag", "heuu:e"},
     {"aclrtStreamWaitEventWithTimeout", "hei:e"},
@@ -202,6 +287,11 @@ static const struct row {
     {"aclrtSynchronizeStreamWithTimeout", "hi:e"},
     {"aclrtUnSubscribeReport", "Uh:e"},
     {"aclrtUnmapMem", "k:e"},
+    {"aclrtUnuseStreamResInCurrentThread", "h:e"},
+    {"aclrtUseStreamResInCurrentThread", "h:e"},
+    {"aclrtValueWait", "mUuh:e"},
+    {"aclrtValueWrite", "mUuh:e"},
+    {"aclrtWaitAndResetNotify", "Yhu:e"},
     {"aclsysGetCANNVersion", "io:e"},
     {"aclsysGetVersionNum", "so:e"},
     {"aclsysGetVersionStr", "so:e"},
@@ -231,7 +321,12 @@ static struct {
     aclrtMemAccessDesc access[2], access_bad;
     aclrtMallocAttribute attribute;
     aclrtMallocConfig malloc_config, malloc_config_bad;
-    uint64_t input[8];
+    uint64_t input[8], zeros[8];
+    aclrtBinHandle binary, dead_binary;
+    aclrtFuncHandle function;
+    aclrtArgsHandle args;
+    aclrtNotify notify, dead_notify;
+    aclrtCntNotify counting;
 } world;
 
 struct values {
@@ -323,6 +418,18 @@ static void build_world(void)
     world.attribute.attr = ACL_RT_MEM_ATTR_MODULE_ID;
     world.malloc_config = (aclrtMallocConfig){&world.attribute, 1};
     world.malloc_config_bad = (aclrtMallocConfig){NULL, 3};
+    OK(aclrtCreateNotify(&world.dead_notify, 0));
+    OK(aclrtDestroyNotify(world.dead_notify));
+    OK(aclrtCreateNotify(&world.notify, 0));
+    OK(aclrtCntNotifyCreate(&world.counting, 0));
+    aclrtParamHandle param;
+    OK(aclrtBinaryLoadFromFile(TEST_KERNELS, NULL, &world.dead_binary));
+    OK(aclrtBinaryUnLoad(world.dead_binary));
+    OK(aclrtBinaryLoadFromFile(TEST_KERNELS, NULL, &world.binary));
+    OK(aclrtBinaryGetFunction(world.binary, "add_one", &world.function));
+    OK(aclrtKernelArgsInit(world.function, &world.args));
+    OK(aclrtKernelArgsAppend(world.args, &world.card, sizeof(world.card), &param));
+    OK(aclrtKernelArgsAppendPlaceHolder(world.args, &param));
 }
 
 /* What the last call destroyed is made again. */
@@ -337,6 +444,7 @@ static void mend_world(void)
             return;
         }
     }
+    char name[32];
     aclrtPhysicalMemProp prop;
     uint32_t is_range = 0;
     (void)aclrtUnmapMem(world.range);
@@ -344,6 +452,9 @@ static void mend_world(void)
     if (is_range != 1 || aclrtMemGetAddressRange(world.mapped, NULL, &size) != 0 ||
         aclrtMemGetAllocationPropertiesFromHandle(world.phys, &prop) != 0 ||
         aclrtStreamGetId(world.stream, &id) != 0 ||
+        aclrtGetFunctionName(world.function, sizeof(name), name) != 0 ||
+        aclrtGetNotifyId(world.notify, (uint32_t *)&id) != 0 ||
+        aclrtCntNotifyGetId(world.counting, (uint32_t *)&id) != 0 ||
         aclrtMemGetAddressRange(world.card, NULL, &size) != 0 ||
         aclrtMemGetAddressRange(world.pinned, NULL, &size) != 0 ||
         aclrtMemGetAddressRange(world.other_card, NULL, &size) != 0 ||
@@ -374,6 +485,36 @@ static void values_of(char kind, size_t index, struct values *values)
         break;
     case 'v':
         ADD(P(world.input), 0);
+        break;
+    case 'Y':
+        ADD(P(world.notify), P(world.dead_notify), P(world.counting), P(world.stream), ODD_HANDLES);
+        break;
+    case 'Z':
+        ADD(P(world.counting), P(world.dead_notify), P(world.notify), ODD_HANDLES);
+        break;
+    case 'j':
+        ADD(1, 0, 2, 8, 255, 512);
+        break;
+    case 'W':
+        ADD(P(world.out[index]), 0);
+        break;
+    case 'R':
+        ADD(P(world.area), 0);
+        break;
+    case 'n':
+        ADD(0, P(world.zeros));
+        break;
+    case 'N':
+        ADD(0, P(&world));
+        break;
+    case 'B':
+        ADD(P(world.binary), P(world.dead_binary), P(world.function), P(world.stream), ODD_HANDLES);
+        break;
+    case 'K':
+        ADD(P(world.function), P(world.binary), P(world.stream), ODD_HANDLES);
+        break;
+    case 'A':
+        ADD(P(world.args), P(world.function), P(world.stream), ODD_HANDLES);
         break;
     case 'V':
         ADD(P(world.input));
@@ -466,10 +607,10 @@ static void values_of(char kind, size_t index, struct values *values)
 static uint64_t call_with(void *function, const uint64_t a[ARGS_MAX])
 {
     typedef uint64_t (*any)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
-                            uint64_t, uint64_t);
+                            uint64_t, uint64_t, uint64_t);
     any fn;
     memcpy(&fn, &function, sizeof(fn));
-    return fn(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8]);
+    return fn(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9]);
 }
 
 /* A failed call leaves no output behind. */

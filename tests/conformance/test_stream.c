@@ -180,9 +180,9 @@ TEST(attributes)
     CHECK_EQ(value.userCustomTag, 0);
     OK(aclrtGetStreamAttribute(stream, ACL_STREAM_ATTR_PRIORITY, &value));
     CHECK_EQ(value.streamPriority, 2);
-    value.failureMode = ACL_STOP_ON_FAILURE;
-    CHECK_ACL(aclrtSetStreamAttribute(stream, ACL_STREAM_ATTR_FAILURE_MODE, &value), 207000);
     value.failureMode = ACL_CONTINUE_ON_FAILURE;
+    OK(aclrtSetStreamAttribute(stream, ACL_STREAM_ATTR_FAILURE_MODE, &value));
+    value.failureMode = ACL_STOP_ON_FAILURE;
     OK(aclrtSetStreamAttribute(stream, ACL_STREAM_ATTR_FAILURE_MODE, &value));
     uint32_t flag = 9;
     OK(aclrtSetStreamOverflowSwitch(stream, 1));
