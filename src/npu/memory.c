@@ -344,7 +344,9 @@ bly_status blyi_mem_free(void *address, uint32_t site)
     struct blyi_card *card = window ? blyi_card_get(window->owner) : NULL;
     if (!card)
         return blyi_fail(BLY_E_INVALID, "cannot free 0x%" PRIxPTR ": it is %s, not card memory", at,
-                         window ? "pinned host memory" : "an address of the host");
+                         !window                            ? "an address of the host"
+                         : window->owner == BLYI_WINDOW_VMM ? "a reserved address"
+                                                            : "pinned host memory");
     blyi_card_lock(card);
     struct blyi_block *block = blyi_block_of(blyi_tree_find(&card->blocks, at, 0));
     if (!block) {
