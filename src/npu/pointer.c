@@ -156,7 +156,7 @@ bly_status bly_pointer_info(const void *address, bly_pointer *info)
                          info ? "struct_size is below 16" : "info is NULL");
     struct found found = find((uintptr_t)address);
     bly_pointer out = {.struct_size = info->struct_size,
-                       .kind = found.kind,
+                       .kind = (int32_t)found.kind,
                        .card = found.card,
                        .page_size = found.page_size,
                        .base = (void *)found.base,
