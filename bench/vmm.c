@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * vmm.c - mapping a handle, giving access, touching and unmapping, beside the system calls that
- * they cannot do without; what an address is.
+ * they cannot do without; what an address is; gathering scattered frames beside copying them.
  */
 #include <acl/acl.h>
+#include <belay/card.h>
+
+#include <stdlib.h>
 
 #include "base/compiler.h"
 #include "bench/bench.h"
@@ -83,9 +86,9 @@ static void measure_query(const struct bench *bench, const char *what, const voi
             must(aclrtPointerGetAttributes(address, &attributes), "aclrtPointerGetAttributes");
         bench_add(&ns, (double)(bench_ns() - start) / 10000);
     }
-    bench_row(bench, &(struct bench_row){what, "ns", &ns, NULL,
-                                         target > 0 ? BENCH_OURS_AT_MOST : BENCH_NO_TARGET,
-                                         target});
+    bench_row(bench,
+              &(struct bench_row){what, "ns", &ns, NULL,
+                                  target > 0 ? BENCH_OURS_AT_MOST : BENCH_NO_TARGET, target});
 }
 
 static void measure_queries(const struct bench *bench)
@@ -106,11 +109,54 @@ static void measure_queries(const struct bench *bench)
     measure_query(bench, "plain host memory", plain, 30);
 }
 
+#define SCATTERED 512
+
+/* Every other frame of a row is freed; the rest is gathered, onto frames that are resident. */
+static void measure_defrag(const struct bench *bench)
+{
+    static void *blocks[SCATTERED];
+    struct bench_samples rate[2] = {0};
+    bly_defrag d = {.struct_size = sizeof d};
+    for (int rep = 0; rep < (bench->quick ? 5 : 21); rep++) {
+        for (int i = 0; i < SCATTERED; i++) {
+            must(aclrtMallocAlign32(&blocks[i], TWIN_FRAME, ACL_MEM_MALLOC_HUGE_ONLY), "malloc");
+            must(aclrtMemset(blocks[i], TWIN_FRAME, i, TWIN_FRAME), "aclrtMemset");
+        }
+        for (int i = 0; i < SCATTERED; i += 2)
+            must(aclrtFree(blocks[i]), "aclrtFree");
+        if (bly_card_defrag(&d) != BLY_OK)
+            bench_cannot("bly_card_defrag: %s", bly_last_error());
+        uint64_t start = bench_ns();
+        size_t copied = 0;
+        for (int i = 1; i + 2 < SCATTERED && copied < d.copied; i += 4, copied += TWIN_FRAME)
+            must(aclrtMemcpy(blocks[i], TWIN_FRAME, blocks[i + 2], TWIN_FRAME,
+                             ACL_MEMCPY_DEVICE_TO_DEVICE),
+                 "aclrtMemcpy");
+        double ns = (double)(bench_ns() - start);
+        if (rep > 0 && d.copied > 0) {
+            bench_add(&rate[0], (double)d.copied / (double)d.time_ns);
+            bench_add(&rate[1], (double)copied / ns);
+        }
+        for (int i = 1; i < SCATTERED; i += 2)
+            must(aclrtFree(blocks[i]), "aclrtFree");
+    }
+    bench_section(bench,
+                  "bly_card_defrag, every other frame of %d free; bound: aclrtMemcpy of as "
+                  "many bytes by frames",
+                  SCATTERED);
+    bench_row(bench,
+              &(struct bench_row){"moved", "GB/s", &rate[0], &rate[1], BENCH_RATIO_AT_LEAST, 0.5});
+    bench_note(bench, "longest free run before %lu MiB, after %lu MiB; moved %lu MiB",
+               (unsigned long)(d.run_before >> 20), (unsigned long)(d.run_after >> 20),
+               (unsigned long)(d.moved >> 20));
+}
+
 int main(int argc, char **argv)
 {
     struct bench bench;
     struct twin twin;
     bench_begin(&bench, "vmm", argc, argv);
+    setenv("BELAY_HBM", "4GiB", 0);
     bench_pin(0);
     must(aclInit(NULL), "aclInit");
     must(aclrtSetDevice(0), "aclrtSetDevice");
@@ -122,6 +168,7 @@ int main(int argc, char **argv)
     measure(&bench, "1 GiB, each frame", &twin, GiB, TWIN_FRAME, 1, 2);
     twin_close(&twin);
     measure_queries(&bench);
+    measure_defrag(&bench);
     must(aclrtResetDevice(0), "aclrtResetDevice");
     must(aclFinalize(), "aclFinalize");
     bench_end(&bench);

@@ -112,6 +112,15 @@ bly_status blyi_queue_await_real(struct blyi_stream *stream, uint64_t target, ui
     return sleep_until(stream, target, sleep_real, blyi_wait_real_ns() + limit_ns);
 }
 
+static void tell_unfinished(bly_status status, struct blyi_stream *stream, uint64_t target,
+                            uint64_t timeout_ns)
+{
+    uint64_t left = target - blyi_queue_completed(stream);
+    blyi_fail(
+        status, "stream %" PRIu32 " of card %d: %" PRIu64 " task%s not ended within %" PRIu64 " ms",
+        stream->id, stream->card->id, left, left == 1 ? " has" : "s have", timeout_ns / 1000000);
+}
+
 bly_status blyi_stream_sync(void *handle, uint64_t timeout_ns)
 {
     struct blyi_stream *stream;
@@ -130,11 +139,7 @@ bly_status blyi_stream_sync(void *handle, uint64_t timeout_ns)
         if (status == BLY_OK)
             status = blyi_abort_since(stream, mark);
         else
-            blyi_fail(status,
-                      "stream %" PRIu32 " of card %d: %" PRIu64
-                      " tasks have not ended within %" PRIu64 " ms",
-                      stream->id, stream->card->id, target - blyi_queue_completed(stream),
-                      timeout_ns / 1000000);
+            tell_unfinished(status, stream, target, timeout_ns);
         if (status == BLY_OK)
             status = blyi_queue_take_failure(stream);
         if (status == BLY_OK)

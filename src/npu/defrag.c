@@ -48,6 +48,7 @@ struct plan {
     struct blyi_card *card;
     struct frame *frames;
     uint32_t n;
+    char *scratch; /* room to map a batch twice, at a frame's alignment: whole huge pages */
     uint64_t moved, copied;
 };
 
@@ -143,31 +144,29 @@ static bool follows(const struct plan *plan, uint32_t i)
     return a->owner == OWNER_PHYSICAL && a->physical == b->physical && a->index + 1 == b->index;
 }
 
-/* The content of committed frames, through mappings of its own: nobody's rights are needed. */
+static void *map_scratch(void *at, int fd, uint32_t first, uint32_t n, int prot)
+{
+    return blyi_sys_mmap(at, n * BLYI_FRAME_SIZE, prot, MAP_SHARED | MAP_FIXED, fd,
+                         (off_t)(first * BLYI_FRAME_SIZE));
+}
+
+/* The content of committed frames, through mappings of its own: nobody's rights are needed. What
+ * is mapped there stays until the next copy. */
 static bly_status copy_frames(struct plan *plan, uint32_t from, uint32_t to, uint32_t n)
 {
     struct blyi_backing *backing = plan->card->backing;
     int fd = blyi_backing_fd(backing);
     size_t size = n * BLYI_FRAME_SIZE;
-    bly_status status = BLY_OK;
-    void *dst = MAP_FAILED, *src = blyi_sys_mmap(NULL, size, PROT_READ, MAP_SHARED, fd,
-                                                 (off_t)(from * BLYI_FRAME_SIZE));
-    if (src != MAP_FAILED)
-        dst = blyi_sys_mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
-                            (off_t)(to * BLYI_FRAME_SIZE));
-    if (dst == MAP_FAILED)
-        status = blyi_maps_refused("defragmentation", size, errno);
-    else
-        status = blyi_backing_commit(backing, to, n, dst);
-    if (status == BLY_OK) {
-        blyi_copy_bytes(dst, src, size);
-        plan->copied += size;
-    }
-    if (dst != MAP_FAILED)
-        blyi_sys_munmap(dst, size);
-    if (src != MAP_FAILED)
-        blyi_sys_munmap(src, size);
-    return status;
+    char *src = plan->scratch, *dst = src + BATCH * BLYI_FRAME_SIZE;
+    if (map_scratch(src, fd, from, n, PROT_READ) == MAP_FAILED ||
+        map_scratch(dst, fd, to, n, PROT_READ | PROT_WRITE) == MAP_FAILED)
+        return blyi_maps_refused("defragmentation", size, errno);
+    bly_status status = blyi_backing_commit(backing, to, n, dst);
+    if (status != BLY_OK)
+        return status;
+    blyi_copy_bytes(dst, src, size);
+    plan->copied += size;
+    return BLY_OK;
 }
 
 static bly_status copy_content(struct plan *plan, uint32_t from, uint32_t to, uint32_t n)
@@ -337,6 +336,14 @@ static bly_status defrag(struct blyi_card *card, bly_defrag *d)
     plan.frames = blyi_host_calloc(plan.n, sizeof *plan.frames);
     if (!plan.frames)
         return blyi_fail(BLY_E_HOST_MEMORY, "no host memory to list %u frames", plan.n);
+    size_t room = (2 * BATCH + 1) * BLYI_FRAME_SIZE;
+    void *scratch =
+        blyi_sys_mmap(NULL, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (scratch == MAP_FAILED) {
+        blyi_host_free(plan.frames);
+        return blyi_maps_refused("defragmentation", room, errno);
+    }
+    plan.scratch = (char *)blyi_align_up((uintptr_t)scratch, BLYI_FRAME_SIZE);
     uint64_t timeout = d->timeout_ns != 0 ? d->timeout_ns : DEFAULT_TIMEOUT;
     for (bool more = true; more && status == BLY_OK;) {
         read_run(card, &d->run_after, &d->giants_after);
@@ -344,6 +351,7 @@ static bly_status defrag(struct blyi_card *card, bly_defrag *d)
             break;
         status = run_batch(&plan, timeout, &more);
     }
+    blyi_sys_munmap(scratch, room);
     blyi_host_free(plan.frames);
     d->moved = plan.moved;
     d->copied = plan.copied;

@@ -209,8 +209,9 @@ static bly_status create_card(struct blyi_physical *p, struct attempt *try)
         status = try_card_locked(p, try);
         bool is_short = status != BLY_OK && (try->short_of_frames || try->capped);
         if (is_short && again)
-            status = try->capped ? blyi_shortage_cap_locked(p->card, p->asked, p->size, NULL)
-                                 : blyi_shortage_card_locked(p->card, p->asked, try->kind, NULL);
+            status = try->capped
+                         ? blyi_shortage_cap_locked(p->card, p->asked, p->size, NULL)
+                         : blyi_shortage_card_locked(p->card, p->asked, p->size, try->kind, NULL);
         blyi_card_unlock(p->card);
         if (!is_short || again)
             return status;
@@ -313,12 +314,19 @@ struct blyi_physical *blyi_physical_get_locked(void *handle)
     return p;
 }
 
+/* relaxed: walks read it under the card's lock alone */
+static uint32_t set_refs_locked(struct blyi_physical *p, uint32_t refs)
+{
+    __atomic_store_n(&p->refs, refs, __ATOMIC_RELAXED);
+    return refs;
+}
+
 static void drop_handle_locked(struct blyi_physical *p)
 {
     bly_status status = blyi_handle_remove(BLYI_HANDLE_PHYSICAL, p->handle);
     bly_check_msg(status == BLY_OK, "a handle of physical memory is not live");
     p->handle = NULL;
-    p->refs = 0;
+    set_refs_locked(p, 0);
 }
 
 void blyi_physical_settle_locked(struct blyi_physical *p, bool by_reset)
@@ -347,7 +355,7 @@ bly_status blyi_physical_release(void *handle, uint32_t site)
     (void)site; /* the checker will want it */
     blyi_lock_take(&blyi_vmm.lock);
     struct blyi_physical *p = blyi_physical_get_locked(handle);
-    if (p && --p->refs == 0) {
+    if (p && set_refs_locked(p, p->refs - 1) == 0) {
         drop_handle_locked(p);
         blyi_physical_settle_locked(p, false);
     }
@@ -391,7 +399,7 @@ bly_status blyi_physical_retain(uintptr_t address, void **handle)
     else if (m->physical->refs == 0)
         status = blyi_handle_create(BLYI_HANDLE_PHYSICAL, m->physical, NULL, &m->physical->handle);
     if (status == BLY_OK) {
-        m->physical->refs++;
+        set_refs_locked(m->physical, m->physical->refs + 1);
         *handle = m->physical->handle;
     }
     blyi_lock_drop(&blyi_vmm.lock);
@@ -462,6 +470,5 @@ bool blyi_physical_audit(const struct blyi_physical *p)
             if (blyi_frames_is_free(frames, p->runs[i].first + k))
                 return false;
     }
-    return n * BLYI_FRAME_SIZE == p->size && (!p->contiguous || p->n_runs == 1) &&
-           (p->refs > 0) == (p->handle != NULL);
+    return n * BLYI_FRAME_SIZE == p->size && (!p->contiguous || p->n_runs == 1);
 }

@@ -326,6 +326,7 @@ bly_status blyi_pinned_free(void *address, uint32_t site)
     BLYI_PROBE(HOST_FREE, .card = -1, .address = at, .size = block->asked, .asked = block->asked,
                .rounded = block->rounded, .backed = block->backed, .site = site);
     blyi_freed_add(&pinned.freed, &(struct blyi_freed_block){.address = at,
+                                                             .asked = block->asked,
                                                              .backed = block->backed,
                                                              .alloc_site = block->site,
                                                              .free_site = site,

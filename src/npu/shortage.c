@@ -148,25 +148,30 @@ static void append_run_locked(struct blyi_card *card, uint64_t run)
     blyi_fail_append(", the rest can be moved (bly_card_defrag)");
 }
 
-bly_status blyi_shortage_card_locked(struct blyi_card *card, uint64_t asked, enum blyi_short kind,
-                                     const char *what)
+bly_status blyi_shortage_card_locked(struct blyi_card *card, uint64_t asked, uint64_t backed,
+                                     enum blyi_short kind, const char *what)
 {
     char a[BLYI_SIZE_TEXT], b[BLYI_SIZE_TEXT], c[BLYI_SIZE_TEXT], d[BLYI_SIZE_TEXT];
+    char e[BLYI_SIZE_TEXT];
     uint64_t usable, whole = blyi_frames_free(card->frames) * BLYI_FRAME_SIZE;
     uint64_t unused = blyi_partials_unused(card->partials);
     uint64_t run = blyi_frames_longest(card->frames) * BLYI_FRAME_SIZE;
     const char *of = describe(card, kind, &usable);
     bly_status status =
-        blyi_fail(BLY_E_NO_MEMORY, "card %d: no room for %s %s%s%s: free %s, largest usable %s%s",
+        blyi_fail(BLY_E_NO_MEMORY,
+                  "card %d: no room for %s %s%s%s: in pages %s, free %s, largest usable %s%s, "
+                  "short by %s",
                   card->id, blyi_size_text(asked, a), of, what ? ", " : "", what ? what : "",
-                  blyi_size_text(whole + unused, b), blyi_size_text(usable, c),
-                  kind == BLYI_SHORT_LOW ? " anywhere" : "");
+                  blyi_size_text(backed, e), blyi_size_text(whole + unused, b),
+                  blyi_size_text(usable, c), kind == BLYI_SHORT_LOW ? " anywhere" : "",
+                  blyi_size_text(backed > usable ? backed - usable : 0, d));
     if (kind != BLYI_SHORT_NORMAL && kind != BLYI_SHORT_HUGE)
         append_run_locked(card, run);
     if (unused > 0)
-        blyi_fail_append(", of the free %s whole frames and %s unused pages in %u partial frames",
+        blyi_fail_append(", of the free %s whole frames and %s unused pages in %u partial frame%s",
                          blyi_size_text(whole, a), blyi_size_text(unused, b),
-                         blyi_partials_count(card->partials));
+                         blyi_partials_count(card->partials),
+                         blyi_partials_count(card->partials) == 1 ? "" : "s");
     blyi_fail_append(", total %s, runtime overhead %s", blyi_size_text(card->total, c),
                      blyi_size_text(card->overhead, d));
     append_holders_locked(card);

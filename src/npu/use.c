@@ -90,31 +90,30 @@ static uintptr_t find_bad_locked(struct blyi_card *card, const struct range *ran
 /* "; the nearest block is ..., 512 B before it", or when it was freed. */
 static void append_why_locked(struct blyi_card *card, uintptr_t bad)
 {
-    char size[BLYI_SIZE_TEXT], a[BLYI_SITE_TEXT], b[BLYI_SITE_TEXT];
+    char size[BLYI_SIZE_TEXT], a[BLYI_FREED_TEXT], b[BLYI_SITE_TEXT];
     const struct blyi_block *block = blyi_block_find_locked(card, bad);
     if (block) {
         blyi_fail_append("; block 0x%" PRIxPTR " of %s made at %s is read-only",
                          blyi_block_start(block), blyi_size_text(block->asked, size),
-                         blyi_site_text(block->site, a));
+                         blyi_site_text(block->site, b));
         return;
     }
     const struct blyi_freed_block *freed = blyi_freed_find(card->freed, bad);
     if (freed)
-        blyi_fail_append("; freed %" PRIu64 " us ago at %s: block 0x%" PRIxPTR " of %s made at %s",
-                         (blyi_clock_ns() - freed->time_ns) / 1000,
-                         blyi_site_text(freed->free_site, a), freed->address,
-                         blyi_size_text(freed->backed, size), blyi_site_text(freed->alloc_site, b));
+        blyi_fail_append("; freed %s: block 0x%" PRIxPTR " of %s made at %s",
+                         blyi_freed_when(freed, a), freed->address,
+                         blyi_size_text(freed->asked, size), blyi_site_text(freed->alloc_site, b));
 
     const struct blyi_block *before = blyi_block_of(blyi_tree_floor(&card->blocks, bad));
     const struct blyi_block *after = blyi_block_of(blyi_tree_ceil(&card->blocks, bad));
-    uint64_t past = before ? bad - (blyi_block_start(before) + before->backed) : UINT64_MAX;
+    uint64_t past = before ? bad - (blyi_block_start(before) + before->asked) : UINT64_MAX;
     uint64_t ahead = after ? blyi_block_start(after) - bad : UINT64_MAX;
     const struct blyi_block *near = past <= ahead ? before : after;
     if (near)
         blyi_fail_append("; the nearest block is 0x%" PRIxPTR " of %s made at %s, which %s %" PRIu64
                          " B %s it",
                          blyi_block_start(near), blyi_size_text(near->asked, size),
-                         blyi_site_text(near->site, a), near == before ? "ends" : "begins",
+                         blyi_site_text(near->site, b), near == before ? "ends" : "begins",
                          near == before ? past : ahead, near == before ? "before" : "behind");
 }
 

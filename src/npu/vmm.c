@@ -291,7 +291,7 @@ static bool audit_mapping(const struct blyi_mapping *m)
     int owner = p->card ? p->card->id : BLYI_OWNER_HOST;
     uintptr_t at = m->node.key;
     bool own = p->card && (m->cards >> p->card->id & 1);
-    if (m->mapped != (m->cards != 0 || m->host))
+    if (m->mapped != (m->cards != 0 || m->host) || (p->refs > 0) != (p->handle != NULL))
         return false;
     for (uint32_t r = 0; r < p->n_runs; r++)
         for (uint32_t i = 0; i < p->runs[r].count; i++, at += BLYI_GRANULE) {
@@ -345,7 +345,7 @@ bool blyi_vmm_audit(void)
     BLYI_LIST_FOR(node, &blyi_vmm.host)
     {
         const struct blyi_physical *p = BLYI_CONTAINER(node, struct blyi_physical, link);
-        sound = sound && blyi_physical_audit(p);
+        sound = sound && blyi_physical_audit(p) && (p->refs > 0) == (p->handle != NULL);
         host += p->size / BLYI_FRAME_SIZE;
     }
     if (blyi_vmm.host_frames)

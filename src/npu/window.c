@@ -165,7 +165,8 @@ bly_status blyi_window_create_at(int owner, uintptr_t base, uint64_t size, struc
     struct blyi_window *w = new_window(owner);
     if (!w)
         return BLY_E_HOST_MEMORY;
-    void *at = blyi_sys_mmap((void *)base, size, PROT_NONE, RESERVED | MAP_FIXED_NOREPLACE, -1, 0);
+    /* A wish, not MAP_FIXED_NOREPLACE: ThreadSanitizer changes addresses that it cannot shadow. */
+    void *at = blyi_sys_mmap((void *)base, size, PROT_NONE, RESERVED, -1, 0);
     if (at == (void *)base) {
         w->base = base;
         w->size = size;
@@ -173,7 +174,7 @@ bly_status blyi_window_create_at(int owner, uintptr_t base, uint64_t size, struc
     }
     bly_status status = blyi_fail(BLY_E_SYSTEM, "%s: addresses at 0x%" PRIxPTR " are not free",
                                   owner_text(w, who), base);
-    if (at != MAP_FAILED) /* a kernel before 4.17 takes the address for a wish */
+    if (at != MAP_FAILED)
         blyi_sys_munmap(at, size);
     blyi_host_free(w);
     return status;
