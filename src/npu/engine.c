@@ -13,6 +13,7 @@
 #include "base/stat.h"
 #include "base/sys.h"
 #include "npu/card.h"
+#include "npu/guard.h"
 #include "npu/queue.h"
 #include "npu/wait.h"
 
@@ -140,6 +141,7 @@ static struct blyi_stream *next_stream(struct engine *engine, struct blyi_stream
 static void *engine_main(void *arg)
 {
     struct engine *engine = arg;
+    blyi_guard_hold();
     struct blyi_stream *held = NULL, *stream;
     while ((stream = next_stream(engine, held)) != NULL) {
         held = NULL;

@@ -49,6 +49,7 @@ static struct attempt *current(void)
 static struct sigaction previous_segv, previous_bus;
 static struct blyi_lock lock = BLYI_LOCK_INIT(BLYI_RANK_OPTION); /* installation; innermost */
 static bool installed;
+static blyi_fault_watcher *watcher; /* atomic */
 
 static bool inside(const struct blyi_fault_range *range, uintptr_t address)
 {
@@ -138,13 +139,27 @@ static void chain(int signal, siginfo_t *info, void *context)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
+static bool is_watched(int signal, const siginfo_t *info, ucontext_t *context)
+{
+    const struct sigaction *previous = signal == SIGSEGV ? &previous_segv : &previous_bus;
+    blyi_fault_watcher *watch = __atomic_load_n(&watcher, __ATOMIC_ACQUIRE);
+    bool fatal = !(previous->sa_flags & SA_SIGINFO) &&
+                 (previous->sa_handler == SIG_DFL || previous->sa_handler == SIG_IGN);
+    return watch != NULL && info->si_code > 0 && watch(info, context, fatal);
+}
+
+void blyi_fault_watch(blyi_fault_watcher *watch)
+{
+    __atomic_store_n(&watcher, watch, __ATOMIC_RELEASE);
+}
+
 static void handler(int signal, siginfo_t *info, void *context)
 {
     int saved = errno;
     struct attempt *attempt = current();
     if (attempt != NULL && is_ours(attempt, info))
         redirect(context);
-    else
+    else if (!is_watched(signal, info, context))
         chain(signal, info, context);
     errno = saved;
 }

@@ -12,6 +12,7 @@
  *   IDLE   no host memory for a node of the free ranges
  */
 #include "npu/window.h"
+#include "npu/guard.h"
 #include "npu/maps.h"
 #include "base/assert.h"
 #include "base/fail.h"
@@ -203,8 +204,8 @@ bly_status blyi_window_map(struct blyi_window *w, uintptr_t address, int fd, uin
     int64_t more = edges(w, first, n, entry, entry + n - 1) - edges(w, first, n, 0, 0);
     if (unlikely(!blyi_maps_allow(more)))
         return blyi_maps_spent(owner_text(w, who), more);
-    void *at = blyi_sys_mmap((void *)address, n * BLYI_GRANULE, PROT_READ | PROT_WRITE,
-                             MAP_SHARED | MAP_FIXED, fd, (off_t)(first_frame * BLYI_GRANULE));
+    void *at = blyi_guard_map((void *)address, n * BLYI_GRANULE, PROT_READ | PROT_WRITE, fd,
+                              (off_t)(first_frame * BLYI_GRANULE));
     if (at == MAP_FAILED)
         return blyi_maps_refused(owner_text(w, who), n * BLYI_GRANULE, errno);
     /* Card memory would be dumped like any shared memory; half a microsecond keeps it out of
@@ -221,6 +222,19 @@ static bool unmap_host(uintptr_t address, uint64_t n)
 {
     return blyi_sys_mmap((void *)address, n * BLYI_GRANULE, PROT_NONE, RESERVED | MAP_FIXED, -1,
                          0) != MAP_FAILED;
+}
+
+void blyi_window_unguard(struct blyi_window *w)
+{
+    for (uint64_t i = 0, n = 1; i < granules_of(w); i += n) {
+        for (n = 1; i + n < granules_of(w); n++)
+            if (is_backed(w->entries[i]) != is_backed(w->entries[i + n]))
+                break;
+        /* Refused, the range stays closed: whoever touches it is told as for a wild address. */
+        if (is_backed(w->entries[i]))
+            (void)blyi_sys_mprotect((void *)(w->base + i * BLYI_GRANULE), n * BLYI_GRANULE,
+                                    PROT_READ | PROT_WRITE);
+    }
 }
 
 /* Borders inside [first, first + n) and at its edges. */

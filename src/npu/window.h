@@ -78,6 +78,8 @@ bly_status blyi_window_map(struct blyi_window *window, uintptr_t address, int fd
 bool blyi_window_unmap(struct blyi_window *window, uintptr_t address, uint64_t n);
 void blyi_window_set_flags(struct blyi_window *window, uintptr_t address, uint64_t n, uint64_t set,
                            uint64_t clear);
+/* Gives everything that is mapped the rights that blyi_guard_map() kept back. */
+void blyi_window_unguard(struct blyi_window *window);
 bool blyi_window_audit(const struct blyi_window *window);
 
 /* Host mappings that all windows use, and how many they allow themselves: three quarters of
