@@ -24,6 +24,7 @@
 #include "base/fail.h"
 #include "base/compiler.h"
 #include "base/lock.h"
+#include "npu/guard.h"
 
 #define RED_ZONE 128 /* below the stack pointer of x86-64: the interrupted function's own */
 /* Addresses at or above fault without telling where (x86-64), and are nobody's memory. */
@@ -62,6 +63,8 @@ static bool is_ours(struct attempt *attempt, const siginfo_t *info)
     uintptr_t address = (uintptr_t)info->si_addr;
     if (info->si_code <= 0)
         return false; /* sent by somebody, not a fault */
+    if (blyi_guard_is_denied(info))
+        return false; /* an attempt has the right: it is a signal handler that interrupted one */
     for (int i = 0; i < 2; i++) {
         const struct blyi_fault_range *range = &attempt->ranges[i];
         bool hit = inside(range, address);

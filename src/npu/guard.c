@@ -68,6 +68,12 @@ void blyi_guard_start(void)
     }
 }
 
+bool blyi_guard_is_denied(const siginfo_t *info)
+{
+    return blyi_guard.deny != 0 && info->si_code == SEGV_PKUERR &&
+           (int)info->si_pkey == blyi_guard.key;
+}
+
 static enum blyi_guard_mode mode_now(void)
 {
     return __atomic_load_n(&blyi_guard.mode, __ATOMIC_RELAXED);

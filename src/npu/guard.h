@@ -14,6 +14,7 @@
 #ifndef BLYI_GUARD_H
 #define BLYI_GUARD_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -87,6 +88,9 @@ static inline void blyi_guard_leave(uint32_t before)
     if (unlikely(before & blyi_guard.deny))
         blyi_guard_set_rights(before);
 }
+
+/* Whether a fault came from touching card memory without the right. False without keys. */
+bool blyi_guard_is_denied(const siginfo_t *info);
 
 /* The calling thread may touch card memory for good: engines, at their start. Threads that it
  * makes inherit the right, so it makes none that run user code. */
