@@ -40,7 +40,7 @@ tidy() {
     say "clang-tidy"
     cmake --preset clang >/dev/null
     cmake --build build/clang --target belay_version_script >/dev/null
-    git ls-files 'src/*.c' 'tools/*.c' | xargs -P "$jobs" -n 4 clang-tidy --quiet -p build/clang 2>/dev/null
+    git ls-files 'src/*.c' 'tools/*.c' | xargs -P "$jobs" -n 1 clang-tidy --quiet -p build/clang 2>/dev/null
 }
 
 case ${1:-quick} in

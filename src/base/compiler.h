@@ -11,7 +11,7 @@
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
-#define BLYI_CACHE_LINE 64
+#define BLYI_CACHE_LINE                   64
 #define BLYI_PRINTF(fmt_index, first_arg) __attribute__((format(printf, fmt_index, first_arg)))
 
 /* The structure that holds `member` at `ptr`. */

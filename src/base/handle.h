@@ -41,8 +41,8 @@ enum blyi_handle_kind {
 typedef void (*blyi_handle_destroy)(void *object);
 
 /* Makes a live handle for `object`. E_HOST_MEMORY; E_NO_MEMORY: 2^20 - 1 live handles. */
-bly_status blyi_handle_create(enum blyi_handle_kind kind, void *object,
-                              blyi_handle_destroy destroy, void **handle);
+bly_status blyi_handle_create(enum blyi_handle_kind kind, void *object, blyi_handle_destroy destroy,
+                              void **handle);
 
 /* The object, pinned until blyi_handle_put(); NULL (and a sentence, E_HANDLE) when the value
  * is not a live handle of this kind. The sentence tells apart: destroyed, of another kind,

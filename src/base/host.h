@@ -21,10 +21,10 @@ char *blyi_host_strdup(const char *text);
 void blyi_host_free(void *ptr); /* NULL is allowed */
 
 struct blyi_host_stats {
-    uint64_t live_bytes;  /* usable bytes of live blocks */
+    uint64_t live_bytes; /* usable bytes of live blocks */
     uint64_t live_blocks;
     uint64_t peak_bytes;
-    uint64_t calls;       /* allocations asked for, failed ones included */
+    uint64_t calls; /* allocations asked for, failed ones included */
 };
 void blyi_host_stats(struct blyi_host_stats *out);
 

@@ -41,9 +41,9 @@ struct blyi_option_info {
     int64_t min, max;
 };
 
-int64_t blyi_option_int(enum blyi_option option);    /* SIZE, INT, BOOL, CHOICE (its index) */
+int64_t blyi_option_int(enum blyi_option option);      /* SIZE, INT, BOOL, CHOICE (its index) */
 const char *blyi_option_text(enum blyi_option option); /* TEXT; never NULL, stays readable */
-bool blyi_option_is_default(enum blyi_option option); /* nobody set it */
+bool blyi_option_is_default(enum blyi_option option);  /* nobody set it */
 
 const struct blyi_option_info *blyi_option_info(enum blyi_option option);
 /* By "HBM", "BELAY_HBM" or "hbm"; -1 when there is none. */

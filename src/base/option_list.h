@@ -29,9 +29,11 @@
       "pinned host memory of the process altogether; 0: half of the machine's RAM")                \
     X(GUARD, CHOICE, "auto", 0, 0,                                                                 \
       "auto|on|off|alias: stops host code that touches card memory; auto: if the CPU has keys")    \
-    X(ALLOC, CHOICE, "stock", 0, 0, "stock|pool: who serves aclrtMalloc")                          \
+    X(ALLOC, CHOICE, "stock", 0, 0,                                                                \
+      "stock: who serves aclrtMalloc (each call takes its own pages)")                             \
     X(REPORT, TEXT, "", 0, 0,                                                                      \
-      "where the report goes at exit: - (stderr), *.json, *.txt; %p is the pid; empty: none")      \
+      "where the report goes at exit: - (stderr), *.json, *.txt, or several with commas between; " \
+      "%p is the pid; empty: none")                                                                \
     X(REPORT_APPEND, BOOL, "off", 0, 0,                                                            \
       "on: the first process adds to the report's file as well, rather than begin it anew")        \
     X(SYMBOLIZER, TEXT, "", 0, 0,                                                                  \

@@ -30,12 +30,12 @@
     X(STREAM_DESTROY, "stream-destroy") /* card stream site; aux 1: by reset */                    \
     X(EVENT_CREATE, "event-create")     /* card event site */                                      \
     X(EVENT_DESTROY, "event-destroy")   /* card event site; aux 1: by reset */                     \
-    X(COPY, "copy")           /* card stream address(dst) other(src) size site, at submission */   \
-    X(SET, "set")             /* card stream address size site */                                  \
-    X(RECORD, "record")       /* card stream event site */                                         \
-    X(WAIT, "wait")           /* card stream event site */                                         \
+    X(COPY, "copy")     /* card stream address(dst) other(src) size site, at submission */         \
+    X(SET, "set")       /* card stream address size site */                                        \
+    X(RECORD, "record") /* card stream event site */                                               \
+    X(WAIT, "wait")     /* card stream event site */                                               \
     X(EVENT_RESET, "event-reset")                                                                  \
-    X(CALLBACK, "callback")   /* card stream site */                                               \
+    X(CALLBACK, "callback") /* card stream site */                                                 \
     X(STREAM_SYNC, "stream-sync")                                                                  \
     X(EVENT_SYNC, "event-sync")                                                                    \
     X(CARD_SYNC, "card-sync")                                                                      \
@@ -57,10 +57,10 @@ enum blyi_page_kind { BLYI_PAGE_NORMAL, BLYI_PAGE_HUGE, BLYI_PAGE_GIANT, BLYI_PA
 
 struct blyi_probe {
     enum blyi_probe_kind kind;
-    int32_t card;     /* -1: none */
+    int32_t card; /* -1: none */
     uint32_t site;
-    uint32_t stream;  /* id, 0: none */
-    uint32_t event;   /* id, 0: none */
+    uint32_t stream; /* id, 0: none */
+    uint32_t event;  /* id, 0: none */
     uint32_t page_kind;
     uint64_t address; /* start of the block or range */
     uint64_t other;

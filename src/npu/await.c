@@ -11,9 +11,9 @@
 #include "npu/stream.h"
 #include "npu/wait.h"
 
-#define LOOKS_PER_CLOCK 64 /* the clock is read once in so many looks: about 1 us */
+#define LOOKS_PER_CLOCK 64 /* the clock is read once in so many looks: about 2 us */
 
-#define MOST_PAUSES     32
+#define MOST_PAUSES 32
 
 #define NOT_WAITED_FOR                                                                             \
     (BLYI_STREAM_PERSISTENT | BLYI_STREAM_CPU_SCHEDULE | BLYI_STREAM_DEVICE_USE_ONLY)
@@ -52,6 +52,8 @@ bool blyi_queue_spin(const struct blyi_stream *stream, uint64_t target)
                 start = now;
             else if (now - start > limit)
                 return false;
+            else if (now - start > BLYI_WAIT_ALONE_NS)
+                blyi_wait_yield();
         }
         spin_pause(target - completed);
     }
@@ -139,8 +141,7 @@ bly_status blyi_stream_query(void *handle, bool *complete)
     bly_status status = blyi_stream_pin_any(handle, &stream);
     if (status != BLY_OK)
         return status;
-    *complete = !blyi_stream_is_waited_for(stream) ||
-                reached(stream, blyi_queue_issued(stream));
+    *complete = !blyi_stream_is_waited_for(stream) || reached(stream, blyi_queue_issued(stream));
     blyi_stream_unpin(stream);
     return BLY_OK;
 }

@@ -31,8 +31,7 @@ static void poke_timer(void)
     blyi_sys_futex_wake(&timer_word, INT32_MAX);
 }
 
-static void block_locked(struct blyi_stream *stream, struct blyi_list *watchers,
-                         uint64_t deadline)
+static void block_locked(struct blyi_stream *stream, struct blyi_list *watchers, uint64_t deadline)
 {
     bly_assert(!stream->block.blocked);
     stream->block.blocked = true;
@@ -66,8 +65,8 @@ static void push_all(struct blyi_stream *streams)
     }
 }
 
-bool blyi_block_on_stream(struct blyi_stream *stream, struct blyi_stream *after,
-                          uint64_t position, uint64_t deadline)
+bool blyi_block_on_stream(struct blyi_stream *stream, struct blyi_stream *after, uint64_t position,
+                          uint64_t deadline)
 {
     bool blocked = false;
     blyi_lock_take(&lock);

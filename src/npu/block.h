@@ -19,10 +19,9 @@ struct blyi_stream;
 
 /* Owner only; true: the stream is blocked and the caller may not touch it any more. False: no
  * reason to block any more; look again. deadline 0: none. */
-bool blyi_block_on_stream(struct blyi_stream *stream, struct blyi_stream *after,
-                          uint64_t position, uint64_t deadline);
-bool blyi_block_on_event(struct blyi_stream *stream, struct blyi_event *event,
-                         uint64_t deadline);
+bool blyi_block_on_stream(struct blyi_stream *stream, struct blyi_stream *after, uint64_t position,
+                          uint64_t deadline);
+bool blyi_block_on_event(struct blyi_stream *stream, struct blyi_event *event, uint64_t deadline);
 bool blyi_block_paused(struct blyi_stream *stream);
 
 /* `after` has made progress; called by its owner. */

@@ -21,7 +21,8 @@
 /* Referenced by its context and by its thread. */
 struct blyi_host_thread {
     uint32_t refs;
-    struct blyi_context *context;
+    struct blyi_context *context; /* may be gone, and used again, before the thread has begun */
+    uint64_t generation;
     struct blyi_lock lock; /* rank CONTEXT: what follows */
     struct blyi_stream *first, *last;
     bool stop;
@@ -84,6 +85,7 @@ static void *thread_main(void *arg)
     struct blyi_stream *stream;
     /* User code may ask for its context, as the thread that queued it would. */
     blyi_thread_state.explicit_context = thread->context;
+    blyi_thread_state.explicit_generation = thread->generation;
     while ((stream = next_stream(thread)) != NULL) {
         struct blyi_task *task = blyi_queue_head(stream);
         if ((blyi_queue_control(stream) & BLYI_CONTROL_DROP) == 0) {
@@ -105,6 +107,7 @@ static bly_status start_locked(struct blyi_context *context)
         return blyi_fail(BLY_E_HOST_MEMORY, "no host memory for the thread of host functions");
     thread->refs = 2;
     thread->context = context;
+    thread->generation = context->generation;
     blyi_lock_init(&thread->lock, BLYI_RANK_CONTEXT);
     pthread_t id;
     int error = blyi_sys_thread_create(&id, "bly-host-func", thread_main, thread);

@@ -23,11 +23,56 @@
 
 struct blyi_lock blyi_contexts_lock = BLYI_LOCK_INIT(BLYI_RANK_RUNTIME);
 struct blyi_list blyi_contexts = BLYI_LIST_INIT(blyi_contexts);
+static struct blyi_list dead = BLYI_LIST_INIT(dead);
 _Thread_local struct blyi_thread_state blyi_thread_state;
 
-static void keep_object(void *object)
+void blyi_thread_set_explicit(struct blyi_context *context)
 {
-    (void)object; /* contexts are never freed: threads may still point to them */
+    blyi_thread_state.explicit_context = context;
+    blyi_thread_state.explicit_generation = context != NULL ? context->generation : 0;
+}
+
+void blyi_thread_set_primary(struct blyi_context *context)
+{
+    blyi_thread_state.primary_context = context;
+    blyi_thread_state.primary_generation = context != NULL ? context->generation : 0;
+}
+
+/* A dead structure or a new one. It stays DEAD until blyi_context_make() has done its work. */
+static struct blyi_context *take_structure(void)
+{
+    struct blyi_context *context = NULL;
+    blyi_lock_take(&blyi_contexts_lock);
+    if (!blyi_list_empty(&dead)) {
+        context = BLYI_CONTAINER(dead.next, struct blyi_context, link);
+        blyi_list_remove(&context->link);
+    }
+    blyi_lock_drop(&blyi_contexts_lock);
+    if (context == NULL) {
+        context = blyi_host_calloc(1, sizeof(*context));
+        if (context == NULL)
+            return NULL;
+        context->state = BLYI_CONTEXT_DEAD;
+        blyi_lock_init(&context->lock, BLYI_RANK_CONTEXT);
+        blyi_list_init(&context->streams);
+        blyi_list_init(&context->link);
+    }
+    return context;
+}
+
+static void give_structure(void *object)
+{
+    struct blyi_context *context = object;
+    blyi_lock_take(&blyi_contexts_lock);
+    blyi_list_remove(&context->link);
+    blyi_list_push_back(&dead, &context->link);
+    blyi_lock_drop(&blyi_contexts_lock);
+}
+
+/* Destructor of the handle, so no pin is left: nobody checks a handle against this structure. */
+static void handle_gone(void *object)
+{
+    give_structure(object);
 }
 
 bly_status blyi_context_make(int card_id, bool primary, uint32_t site, struct blyi_context **out)
@@ -37,37 +82,39 @@ bly_status blyi_context_make(int card_id, bool primary, uint32_t site, struct bl
     bly_status status = blyi_card_open(card_id, &card);
     if (status != BLY_OK)
         return status;
-    struct blyi_context *context = blyi_host_calloc(1, sizeof(*context));
+    struct blyi_context *context = take_structure();
     if (context == NULL)
         return blyi_fail(BLY_E_HOST_MEMORY, "card %d: no host memory for a context (%zu bytes)",
                          card_id, sizeof(*context));
     context->card = card;
     context->primary = primary;
     context->site = site;
-    blyi_lock_init(&context->lock, BLYI_RANK_CONTEXT);
-    blyi_list_init(&context->streams);
-    blyi_list_init(&context->link);
+    context->params_set = 0;
 
     status = blyi_card_bind(card);
     if (status != BLY_OK)
-        goto free;
-    status = blyi_handle_create(BLYI_HANDLE_CONTEXT, context, keep_object, &context->handle);
-    if (status != BLY_OK)
-        goto unbind;
+        goto give;
     status = blyi_stream_make(context, 0, 0, site, true, &stream);
     if (status != BLY_OK)
-        goto remove;
+        goto unbind;
+    status = blyi_handle_create(BLYI_HANDLE_CONTEXT, context, handle_gone, &context->handle);
+    if (status != BLY_OK)
+        goto end_stream;
     context->default_handle = stream->handle;
+    __atomic_add_fetch(&context->generation, 1, __ATOMIC_RELAXED);
+    /* Release: who finds it alive finds all of it. */
+    __atomic_store_n(&context->state, BLYI_CONTEXT_ALIVE, __ATOMIC_RELEASE);
     *out = context;
     return BLY_OK;
 
-remove:
-    blyi_handle_remove(BLYI_HANDLE_CONTEXT, context->handle);
+end_stream:
+    blyi_queue_ref(stream);
+    blyi_stream_end(stream, false, true);
+    blyi_queue_unref(stream);
 unbind:
     blyi_card_unbind(card);
-free:
-    blyi_lock_fini(&context->lock);
-    blyi_host_free(context);
+give:
+    give_structure(context);
     return status;
 }
 
@@ -103,9 +150,12 @@ void blyi_context_forget(struct blyi_context *context, struct blyi_stream *strea
     blyi_lock_drop(&context->lock);
 }
 
-/* Waits for the stream's work; gives up on work that nothing queued will ever let run. */
+/* Waits for the stream's work; gives up on work that nothing queued will ever let run, and on
+ * the work that the caller himself is a part of. */
 static bool can_drain(struct blyi_stream *stream)
 {
+    if (blyi_callback_is_inside(stream))
+        return false;
     uint64_t target = blyi_queue_issued(stream);
     while (blyi_queue_await_real(stream, target, STUCK_LOOK_NS) != BLY_OK)
         if (blyi_block_is_stuck(stream))
@@ -131,6 +181,7 @@ void blyi_context_teardown(struct blyi_context *context, bool by_reset)
     blyi_host_thread_stop(context);
     blyi_card_unbind(context->card);
     __atomic_store_n(&context->state, BLYI_CONTEXT_DEAD, __ATOMIC_RELEASE);
+    blyi_handle_remove(BLYI_HANDLE_CONTEXT, context->handle);
 }
 
 bly_status blyi_context_create(int card, uint32_t site, void **handle)
@@ -145,13 +196,13 @@ bly_status blyi_context_create(int card, uint32_t site, void **handle)
     blyi_lock_take(&blyi_contexts_lock);
     blyi_list_push_back(&blyi_contexts, &context->link);
     blyi_lock_drop(&blyi_contexts_lock);
-    blyi_thread_state.explicit_context = context;
+    blyi_thread_set_explicit(context);
     *handle = context->handle;
     return BLY_OK;
 }
 
-/* The context of a handle; any failure is E_NO_CONTEXT, as the calls on contexts want it. */
-static bly_status find(void *handle, struct blyi_context **out)
+/* Pins the context of a handle; any failure is E_NO_CONTEXT, as the calls on contexts want it. */
+static bly_status pin(void *handle, struct blyi_context **out)
 {
     bly_status status = blyi_runtime_enter();
     if (status != BLY_OK)
@@ -162,7 +213,6 @@ static bly_status find(void *handle, struct blyi_context **out)
         snprintf(text, sizeof(text), "%s", blyi_fail_text());
         return blyi_fail(BLY_E_NO_CONTEXT, "%s", text);
     }
-    blyi_handle_put(handle); /* the object stays */
     *out = context;
     return BLY_OK;
 }
@@ -178,36 +228,42 @@ static bool begin_end(struct blyi_context *context)
 bly_status blyi_context_destroy(void *handle)
 {
     struct blyi_context *context = NULL;
-    bly_status status = find(handle, &context);
+    bly_status status = pin(handle, &context);
     if (status != BLY_OK)
         return status;
     if (context->primary)
-        return blyi_fail(BLY_E_NO_CONTEXT,
-                         "the primary context of card %d ends with aclrtResetDevice, it cannot "
-                         "be destroyed",
-                         context->card->id);
-    if (!begin_end(context))
-        return blyi_fail(BLY_E_RELEASED, "the context of card %d is being destroyed",
-                         context->card->id);
-    blyi_context_teardown(context, false);
-    blyi_handle_remove(BLYI_HANDLE_CONTEXT, handle);
-    if (blyi_thread_state.explicit_context == context)
-        blyi_thread_state.explicit_context = NULL;
-    return BLY_OK;
+        status = blyi_fail(BLY_E_NO_CONTEXT,
+                           "the primary context of card %d ends with aclrtResetDevice, it cannot "
+                           "be destroyed",
+                           context->card->id);
+    else if (!begin_end(context))
+        status = blyi_fail(BLY_E_RELEASED, "the context of card %d is being destroyed",
+                           context->card->id);
+    if (status == BLY_OK) {
+        blyi_context_teardown(context, false);
+        if (blyi_thread_state.explicit_context == context &&
+            blyi_thread_state.explicit_generation == context->generation)
+            blyi_thread_set_explicit(NULL);
+    }
+    blyi_handle_put(handle);
+    return status;
 }
 
 bly_status blyi_context_set(void *handle)
 {
     struct blyi_context *context = NULL;
-    bly_status status = find(handle, &context);
-    if (status != BLY_OK)
+    bly_status status = pin(handle, &context);
+    if (status != BLY_OK || context == NULL)
         return status;
-    if (!blyi_context_is_alive(context))
-        return blyi_fail(BLY_E_NO_CONTEXT, "the context of card %d is being destroyed",
-                         context->card->id);
-    blyi_thread_state.explicit_context = context;
-    blyi_thread_state.primary_context = NULL;
-    return BLY_OK;
+    if (blyi_context_is_alive(context)) {
+        blyi_thread_set_explicit(context);
+        blyi_thread_set_primary(NULL);
+    } else {
+        status = blyi_fail(BLY_E_NO_CONTEXT, "the context of card %d is being destroyed",
+                           context->card->id);
+    }
+    blyi_handle_put(handle);
+    return status;
 }
 
 bly_status blyi_context_get(void **handle)
@@ -244,17 +300,16 @@ static void name_cards(char *text, size_t size)
         }
 }
 
-static bly_status no_context(const struct blyi_context *dead)
+static bly_status no_context(const struct blyi_context *gone)
 {
     long tid = syscall(SYS_gettid);
-    if (dead != NULL)
+    if (gone != NULL)
         return blyi_fail(BLY_E_NO_CONTEXT,
-                         "the context of this thread (tid %ld) on card %d was destroyed or reset",
-                         tid, dead->card->id);
+                         "the context of this thread (tid %ld) was destroyed or reset", tid);
     char cards[512];
     name_cards(cards, sizeof(cards));
-    return blyi_fail(BLY_E_NO_CONTEXT, "no device set on this thread (tid %ld); the process uses %s",
-                     tid, cards);
+    return blyi_fail(BLY_E_NO_CONTEXT,
+                     "no device set on this thread (tid %ld); the process uses %s", tid, cards);
 }
 
 bly_status blyi_context_here_site(struct blyi_context **out, uint32_t site)
@@ -262,19 +317,21 @@ bly_status blyi_context_here_site(struct blyi_context **out, uint32_t site)
     bly_status status = blyi_runtime_enter();
     if (unlikely(status != BLY_OK))
         return status;
-    struct blyi_context *context = blyi_thread_state.explicit_context;
-    if (context == NULL)
-        context = blyi_thread_state.primary_context;
-    if (unlikely(context == NULL)) {
+    const struct blyi_thread_state *here = &blyi_thread_state;
+    if (unlikely(here->explicit_context == NULL && here->primary_context == NULL)) {
         int card = blyi_device_default();
         if (card < 0)
             return no_context(NULL);
         status = blyi_device_set_implicit(card, site);
         if (status != BLY_OK)
             return status;
-        context = blyi_thread_state.primary_context;
     }
-    if (unlikely(!blyi_context_is_alive(context)))
+    bool own = here->explicit_context != NULL;
+    struct blyi_context *context = own ? here->explicit_context : here->primary_context;
+    /* Alive first: the generation of a live context does not change. */
+    if (unlikely(context == NULL || !blyi_context_is_alive(context) ||
+                 __atomic_load_n(&context->generation, __ATOMIC_RELAXED) !=
+                     (own ? here->explicit_generation : here->primary_generation)))
         return no_context(context);
     *out = context;
     return BLY_OK;
@@ -350,6 +407,5 @@ void blyi_context_finalise(void)
         if (found == NULL)
             return;
         blyi_context_teardown(found, true);
-        blyi_handle_remove(BLYI_HANDLE_CONTEXT, found->handle);
     }
 }

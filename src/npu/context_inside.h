@@ -27,7 +27,8 @@ struct blyi_context {
     bool primary;
 
     uint32_t state;        /* enum blyi_context_state */
-    struct blyi_list link; /* all contexts that ever were, under the runtime's lock */
+    uint64_t generation;   /* how often the structure was used: threads remember it */
+    struct blyi_list link; /* among the live or the dead, under the runtime's lock */
 
     struct blyi_lock lock;                /* rank CONTEXT; guards what follows */
     struct blyi_list streams;             /* by rising id */
@@ -36,14 +37,15 @@ struct blyi_context {
     int64_t params[BLYI_CONTEXT_PARAMS];
 };
 
-/* Rank RUNTIME: the list of contexts and the devices' primary contexts. */
+/* Rank RUNTIME: the lists of contexts and the devices' primary contexts. */
 extern struct blyi_lock blyi_contexts_lock;
-extern struct blyi_list blyi_contexts;
+extern struct blyi_list blyi_contexts; /* made and not yet torn down */
 
 /* What this thread works on. */
 struct blyi_thread_state {
     struct blyi_context *explicit_context; /* of context_set and context_create */
     struct blyi_context *primary_context;  /* of the last device_set */
+    uint64_t explicit_generation, primary_generation;
 };
 extern _Thread_local struct blyi_thread_state blyi_thread_state;
 
@@ -51,7 +53,8 @@ extern _Thread_local struct blyi_thread_state blyi_thread_state;
  * E_DEVICE, E_NO_MEMORY, E_HOST_MEMORY, E_SYSTEM. */
 bly_status blyi_context_make(int card, bool primary, uint32_t site, struct blyi_context **out);
 /* The context is DYING: waits for its work (or drops it), destroys streams and events, leaves
- * the card. It is DEAD then. `by_reset` tells the probes. */
+ * the card and the list. It is DEAD then, and its structure waits to be used again: structures
+ * are never freed, since threads may point to them. `by_reset` tells the probes. */
 void blyi_context_teardown(struct blyi_context *context, bool by_reset);
 /* Retains the primary context of a card for a thread that set none (device.c). */
 bly_status blyi_device_set_implicit(int card, uint32_t site);
@@ -60,6 +63,10 @@ int blyi_device_default(void);
 /* All explicit contexts end, then all devices are reset (blyi_runtime_finalise). */
 void blyi_context_finalise(void);
 void blyi_device_finalise(void);
+
+/* What the thread works on from now on; NULL: nothing. */
+void blyi_thread_set_explicit(struct blyi_context *context);
+void blyi_thread_set_primary(struct blyi_context *context);
 
 static inline bool blyi_context_is_alive(const struct blyi_context *context)
 {

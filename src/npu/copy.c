@@ -170,8 +170,7 @@ bly_status blyi_copy_now(void *dst, const void *src, uint64_t size)
     bly_status status = blyi_runtime_enter();
     if (status != BLY_OK || size == 0 || dst == src)
         return status;
-    BLYI_PROBE(COPY, .card = -1, .address = (uintptr_t)dst, .other = (uintptr_t)src,
-               .size = size);
+    BLYI_PROBE(COPY, .card = -1, .address = (uintptr_t)dst, .other = (uintptr_t)src, .size = size);
     blyi_stat_add(BLYI_STAT_tasks_inline, 1);
     return copy_range(dst, src, size);
 }
@@ -259,9 +258,8 @@ bly_status blyi_copy_async(void *dst, const void *src, uint64_t size, void *hand
     if (status != BLY_OK)
         return status;
     if (size != 0 && dst != src) {
-        BLYI_PROBE(COPY, .card = stream->card->id, .stream = stream->id,
-                   .address = (uintptr_t)dst, .other = (uintptr_t)src, .size = size,
-                   .site = site);
+        BLYI_PROBE(COPY, .card = stream->card->id, .stream = stream->id, .address = (uintptr_t)dst,
+                   .other = (uintptr_t)src, .size = size, .site = site);
         if (is_pageable(dst) || is_pageable(src)) {
             drain(stream);
             status = copy_range(dst, src, size);
@@ -284,8 +282,8 @@ bly_status blyi_set_async(void *dst, uint8_t value, uint64_t size, void *handle,
     if (status != BLY_OK)
         return status;
     if (size != 0) {
-        BLYI_PROBE(SET, .card = stream->card->id, .stream = stream->id,
-                   .address = (uintptr_t)dst, .size = size, .site = site);
+        BLYI_PROBE(SET, .card = stream->card->id, .stream = stream->id, .address = (uintptr_t)dst,
+                   .size = size, .site = site);
         if (is_pageable(dst)) {
             drain(stream);
             status = set_range(dst, value, size);
@@ -309,9 +307,8 @@ bly_status blyi_copy2d_async(void *dst, uint64_t dpitch, const void *src, uint64
         return status;
     if (width != 0 && height != 0) {
         uint64_t dspan = 0, sspan = 0;
-        BLYI_PROBE(COPY, .card = stream->card->id, .stream = stream->id,
-                   .address = (uintptr_t)dst, .other = (uintptr_t)src, .size = width * height,
-                   .site = site);
+        BLYI_PROBE(COPY, .card = stream->card->id, .stream = stream->id, .address = (uintptr_t)dst,
+                   .other = (uintptr_t)src, .size = width * height, .site = site);
         if (is_pageable(dst) || is_pageable(src)) {
             drain(stream);
             status = copy_rows(dst, dpitch, src, spitch, width, height);

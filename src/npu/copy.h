@@ -19,8 +19,7 @@ bly_status blyi_set_now(void *dst, uint8_t value, uint64_t size);
 /* In the order of `stream` (NULL: default). Ranges are checked when the task runs; an error
  * sticks to the stream. Pageable host memory on either side: waits for the stream, then copies
  * in the caller's thread. E_HANDLE, E_STREAM_CONTEXT, E_NO_CONTEXT. */
-bly_status blyi_copy_async(void *dst, const void *src, uint64_t size, void *stream,
-                           uint32_t site);
+bly_status blyi_copy_async(void *dst, const void *src, uint64_t size, void *stream, uint32_t site);
 /* Host memory: pinned in stream order; pageable like a copy. */
 bly_status blyi_set_async(void *dst, uint8_t value, uint64_t size, void *stream, uint32_t site);
 

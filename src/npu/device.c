@@ -93,8 +93,8 @@ bly_status blyi_device_set(int card, uint32_t site)
         status = retain(card, site, &context);
     if (status != BLY_OK)
         return status;
-    blyi_thread_state.primary_context = context;
-    blyi_thread_state.explicit_context = NULL;
+    blyi_thread_set_primary(context);
+    blyi_thread_set_explicit(NULL);
     return BLY_OK;
 }
 
@@ -113,7 +113,7 @@ bly_status blyi_device_set_implicit(int card, uint32_t site)
     bly_status status = retain(card, site, &context);
     if (status != BLY_OK)
         return status;
-    blyi_thread_state.primary_context = context;
+    blyi_thread_set_primary(context);
     if (default_card < 0 && !warned_before(site)) {
         char text[BLYI_SITE_TEXT];
         blyi_log(BLYI_LOG_WARN, "a thread without a device uses card %d, first at %s", card,
@@ -156,11 +156,11 @@ static void warn_explicit(int card)
 /* Tears the primary context down; the device is busy meanwhile, so a set waits. */
 static void tear_down(int card, struct blyi_context *context)
 {
+    struct blyi_card *open = context->card; /* the context may be used again once it is dead */
     __atomic_store_n(&context->state, BLYI_CONTEXT_DYING, __ATOMIC_RELEASE);
     warn_explicit(card);
     blyi_context_teardown(context, true);
-    blyi_mem_free_all(context->card);
-    blyi_handle_remove(BLYI_HANDLE_CONTEXT, context->handle);
+    blyi_mem_free_all(open);
     blyi_lock_take(&blyi_contexts_lock);
     end_busy_locked(&devices[card]);
     blyi_lock_drop(&blyi_contexts_lock);
@@ -182,11 +182,14 @@ static bly_status release(int card, bool force)
     if (!held)
         return blyi_fail(BLY_E_RELEASED, "card %d was reset more often than set", card);
     if (last != NULL) {
+        uint64_t generation = last->generation;
         tear_down(card, last);
-        if (blyi_thread_state.primary_context == last)
-            blyi_thread_state.primary_context = NULL;
-        if (blyi_thread_state.explicit_context == last)
-            blyi_thread_state.explicit_context = NULL;
+        if (blyi_thread_state.primary_context == last &&
+            blyi_thread_state.primary_generation == generation)
+            blyi_thread_set_primary(NULL);
+        if (blyi_thread_state.explicit_context == last &&
+            blyi_thread_state.explicit_generation == generation)
+            blyi_thread_set_explicit(NULL);
     }
     return BLY_OK;
 }

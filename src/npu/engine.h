@@ -32,10 +32,11 @@ enum blyi_engine_kind {
 
 /* Starts the engine when it is not there. E_SYSTEM, E_HOST_MEMORY. */
 bly_status blyi_engine_need(int card, enum blyi_engine_kind kind);
-/* Hands over a scheduled stream to the engine of stream->engine, which must be there. No lock;
- * a system call only when the engine sleeps. */
+/* Hands over a scheduled stream to the engine of stream->engine, which was needed once. No lock
+ * and no system call while the engine is awake. */
 void blyi_engine_push(struct blyi_stream *stream);
-/* Stops all engines of all cards and waits until they are gone; no stream may be left. */
+/* Ends the threads of all engines once they have nothing to do; a later push or need starts them
+ * again. */
 void blyi_engine_stop_all(void);
 bool blyi_engine_is_asleep(int card, enum blyi_engine_kind kind);
 

@@ -20,7 +20,7 @@
 #include "npu/runtime.h"
 #include "npu/wait.h"
 
-#define COMBINED (BLYI_EVENT_SYNC | BLYI_EVENT_CAPTURE_PROGRESS | BLYI_EVENT_TIME_LINE)
+#define COMBINED  (BLYI_EVENT_SYNC | BLYI_EVENT_CAPTURE_PROGRESS | BLYI_EVENT_TIME_LINE)
 #define SECOND_NS 1000000000u
 /* How long a first record waits for ids of destroyed events whose work is about to end. */
 #define GRACE_NS 20000000u
@@ -37,9 +37,8 @@ static bly_status check_flags(uint32_t flags, bool modern)
         return blyi_fail(BLY_E_INVALID, "event flags 0x%" PRIx32 " are not a combination of the %s",
                          flags, modern ? "flags of a modern event" : "flags of a legacy event");
     if ((flags & alone) != 0 && !blyi_is_pow2(flags))
-        return blyi_fail(BLY_E_INVALID,
-                         "event flags 0x%" PRIx32 ": 0x%" PRIx32 " must stand alone", flags,
-                         flags & alone);
+        return blyi_fail(BLY_E_INVALID, "event flags 0x%" PRIx32 ": 0x%" PRIx32 " must stand alone",
+                         flags, flags & alone);
     if (flags == BLYI_EVENT_IPC)
         return blyi_fail(BLY_E_UNSUPPORTED, "events shared between processes are not supported");
     return BLY_OK;
@@ -187,8 +186,8 @@ static bly_status pin_both(void *handle, void *stream_handle, struct blyi_event 
 }
 
 /* Queues a task that names the event. */
-static void submit(struct blyi_stream *stream, struct blyi_event *event,
-                   enum blyi_task_kind kind, uint32_t site)
+static void submit(struct blyi_stream *stream, struct blyi_event *event, enum blyi_task_kind kind,
+                   uint32_t site)
 {
     struct blyi_task task = {.kind = (uint8_t)kind, .site = site, .u.event.event = event};
     __atomic_fetch_add(&event->refs, 1, __ATOMIC_RELAXED);
@@ -266,8 +265,7 @@ bly_status blyi_event_wait(void *handle, void *stream_handle, uint32_t timeout_s
         struct blyi_task task = {.kind = BLYI_TASK_WAIT, .site = site};
         task.u.event.event = event;
         task.u.event.timeout_ns = (uint64_t)timeout_s * SECOND_NS;
-        if (event->modern &&
-            blyi_event_last(event, &task.u.event.after, &task.u.event.position) &&
+        if (event->modern && blyi_event_last(event, &task.u.event.after, &task.u.event.position) &&
             (task.u.event.after == stream ||
              blyi_queue_completed(task.u.event.after) > task.u.event.position)) {
             /* In order, or past, already. */
@@ -293,14 +291,14 @@ bly_status blyi_event_reset(void *handle, void *stream_handle, uint32_t site)
     if (status != BLY_OK)
         return status;
     if (event->modern)
-        status = blyi_fail(BLY_E_UNSUPPORTED,
-                           "event %" PRIu32 " needs no reset: it was created by ExWithFlag",
-                           event->id);
+        status =
+            blyi_fail(BLY_E_UNSUPPORTED,
+                      "event %" PRIu32 " needs no reset: it was created by ExWithFlag", event->id);
     else
         status = need_sync(event, "reset");
     if (status == BLY_OK) {
-        BLYI_PROBE(EVENT_RESET, .card = stream->card->id, .stream = stream->id,
-                   .event = event->id, .site = site);
+        BLYI_PROBE(EVENT_RESET, .card = stream->card->id, .stream = stream->id, .event = event->id,
+                   .site = site);
         submit(stream, event, BLYI_TASK_RESET, site);
     }
     blyi_stream_unpin(stream);

@@ -15,12 +15,12 @@
 #include <stdbool.h>
 
 /* Flag bits as AscendCL numbers them. */
-#define BLYI_EVENT_SYNC            0x01u
+#define BLYI_EVENT_SYNC             0x01u
 #define BLYI_EVENT_CAPTURE_PROGRESS 0x02u
-#define BLYI_EVENT_TIME_LINE       0x08u
-#define BLYI_EVENT_DEVICE_USE_ONLY 0x10u
-#define BLYI_EVENT_EXTERNAL        0x20u
-#define BLYI_EVENT_IPC             0x40u
+#define BLYI_EVENT_TIME_LINE        0x08u
+#define BLYI_EVENT_DEVICE_USE_ONLY  0x10u
+#define BLYI_EVENT_EXTERNAL         0x20u
+#define BLYI_EVENT_IPC              0x40u
 
 /* E_INVALID: flags outside reference rules; E_UNSUPPORTED: IPC here; E_NO_CONTEXT,
  * E_HOST_MEMORY. [any] */

@@ -35,12 +35,12 @@ struct blyi_event {
     struct blyi_lock lock;      /* rank EVENT: the last record */
     struct blyi_stream *stream; /* referenced; NULL: never recorded */
     uint64_t position;
-    uint64_t time_ns;           /* when the record at timed_position of timed_stream ran */
+    uint64_t time_ns; /* when the record at timed_position of timed_stream ran */
     uint64_t timed_position;
     const struct blyi_stream *timed_stream; /* compared only */
 
-    uint32_t flag;              /* legacy, block.c: a record has run and no reset since */
-    struct blyi_list watchers;  /* legacy, block.c: streams that wait for the flag */
+    uint32_t flag;             /* legacy, block.c: a record has run and no reset since */
+    struct blyi_list watchers; /* legacy, block.c: streams that wait for the flag */
 
     struct blyi_list roll_link; /* roll.c */
 };

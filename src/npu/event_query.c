@@ -46,8 +46,7 @@ bool blyi_event_last(struct blyi_event *event, struct blyi_stream **stream, uint
 bool blyi_event_is_pending(struct blyi_event *event)
 {
     blyi_lock_take(&event->lock);
-    bool pending =
-        event->stream != NULL && blyi_queue_completed(event->stream) <= event->position;
+    bool pending = event->stream != NULL && blyi_queue_completed(event->stream) <= event->position;
     blyi_lock_drop(&event->lock);
     return pending;
 }
@@ -55,11 +54,9 @@ bool blyi_event_is_pending(struct blyi_event *event)
 bool blyi_event_is_complete(struct blyi_event *event)
 {
     blyi_lock_take(&event->lock);
-    bool complete =
-        event->stream != NULL && blyi_queue_completed(event->stream) > event->position;
+    bool complete = event->stream != NULL && blyi_queue_completed(event->stream) > event->position;
     blyi_lock_drop(&event->lock);
-    return complete &&
-           (event->modern || __atomic_load_n(&event->flag, __ATOMIC_ACQUIRE) != 0);
+    return complete && (event->modern || __atomic_load_n(&event->flag, __ATOMIC_ACQUIRE) != 0);
 }
 
 /* Events that take part only in captured graphs tell the host nothing. */
@@ -103,8 +100,8 @@ bly_status blyi_event_query(void *handle, bool *complete)
         return status;
     status = need_host(event);
     if (status == BLY_OK)
-        *complete = blyi_event_is_complete(event) ||
-                    (event->modern && !blyi_event_is_pending(event));
+        *complete =
+            blyi_event_is_complete(event) || (event->modern && !blyi_event_is_pending(event));
     blyi_event_unpin(event);
     return status;
 }

@@ -13,7 +13,7 @@
 struct blyi_card;
 
 enum blyi_mem_policy {
-    BLYI_MEM_HUGE_FIRST,  /* normal pages up to 1 MiB, above that huge, else normal */
+    BLYI_MEM_HUGE_FIRST, /* normal pages up to 1 MiB, above that huge, else normal */
     BLYI_MEM_HUGE_ONLY,
     BLYI_MEM_NORMAL_ONLY,
     BLYI_MEM_GIANT_ONLY,
@@ -31,7 +31,7 @@ struct blyi_mem_request {
     enum blyi_mem_policy policy;
     uint32_t flags;
     uint32_t site;
-    uint16_t module;  /* for usage by module; 33 is the application */
+    uint16_t module; /* for usage by module; 33 is the application */
 };
 
 /* Allocates on a card. The address is aligned to 512 at least (in fact to the page).
@@ -62,8 +62,8 @@ struct blyi_mem_block {
 /* The live block around an address. [any] */
 bool blyi_mem_find(const void *address, struct blyi_mem_block *out);
 /* Calls `fn` for each live block by rising address, under the card's lock. */
-void blyi_mem_walk(struct blyi_card *card, void (*fn)(void *arg, const struct blyi_mem_block *block),
-                   void *arg);
+void blyi_mem_walk(struct blyi_card *card,
+                   void (*fn)(void *arg, const struct blyi_mem_block *block), void *arg);
 uint64_t blyi_page_bytes(enum blyi_page_kind kind);
 
 enum blyi_access { BLYI_READ = 1, BLYI_WRITE = 2 };
@@ -83,15 +83,15 @@ enum blyi_place blyi_place_of(const void *address, int *card);
 bly_status blyi_mem_use(const void *address, uint64_t size, enum blyi_access access);
 
 struct blyi_mem_figures {
-    uint64_t total;        /* bytes that programs see */
-    uint64_t free;         /* whole free frames + unused pages of partial frames */
-    uint64_t huge_free;    /* whole free frames */
-    uint64_t giant_free;   /* free aligned GiB */
-    uint64_t normal_free;  /* unused pages of partial frames */
-    uint64_t largest_run;  /* longest contiguous free run */
-    uint64_t live;         /* backed bytes of live blocks */
-    uint64_t peak;         /* largest `live` so far */
-    uint64_t overhead;     /* of the runtime */
+    uint64_t total;       /* bytes that programs see */
+    uint64_t free;        /* whole free frames + unused pages of partial frames */
+    uint64_t huge_free;   /* whole free frames */
+    uint64_t giant_free;  /* free aligned GiB */
+    uint64_t normal_free; /* unused pages of partial frames */
+    uint64_t largest_run; /* longest contiguous free run */
+    uint64_t live;        /* backed bytes of live blocks */
+    uint64_t peak;        /* largest `live` so far */
+    uint64_t overhead;    /* of the runtime */
     uint64_t blocks;
 };
 void blyi_mem_figures(struct blyi_card *card, struct blyi_mem_figures *out);

@@ -33,7 +33,7 @@ bool blyi_pinned_hold(const void *address, uint64_t size);
 void blyi_pinned_release(const void *address);
 
 struct blyi_pinned_figures {
-    uint64_t live;   /* bytes pinned by blocks */
+    uint64_t live; /* bytes pinned by blocks */
     uint64_t asked;
     uint64_t peak;
     uint64_t blocks;

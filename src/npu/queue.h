@@ -46,7 +46,7 @@ struct blyi_block {
     struct blyi_list link;  /* in the watchers of a stream or an event */
     struct blyi_list timer; /* among the blocked ones that have a deadline */
     struct blyi_event *event;
-    uint64_t position;      /* waits until the other stream's `completed` exceeds it */
+    uint64_t position; /* waits until the other stream's `completed` exceeds it */
     uint64_t deadline;
     bool blocked;
     bool paused; /* blocked because it is paused */
@@ -73,9 +73,9 @@ struct blyi_stream {
 
     /* The owner writes, waiters read. */
     alignas(BLYI_CACHE_LINE) uint64_t completed; /* positions below have ended */
-    uint64_t wake_at;  /* lowest `completed` that somebody waits for */
-    uint32_t turn;     /* futex word of waiting host threads */
-    uint32_t sleepers; /* how many of them */
+    uint64_t wake_at;                            /* lowest `completed` that somebody waits for */
+    uint32_t turn;                               /* futex word of waiting host threads */
+    uint32_t sleepers;                           /* how many of them */
 
     /* Ownership. */
     alignas(BLYI_CACHE_LINE) uint32_t state;
@@ -87,15 +87,15 @@ struct blyi_stream {
 
     /* Rare. */
     alignas(BLYI_CACHE_LINE) uint32_t refs;
-    uint32_t failed;              /* `failure` or `failure_status` is set */
+    uint32_t failed; /* `failure` or `failure_status` is set */
     uint32_t callback_mode;
-    struct blyi_lock lock;        /* rank STREAM: failure */
+    struct blyi_lock lock; /* rank STREAM: failure */
     bly_status failure_status;
     struct blyi_failure *failure; /* its sentence, allocated at the first failure */
     struct blyi_list watchers;    /* blocked streams that wait for this one (block.c) */
     struct blyi_block block;
-    struct blyi_list context_link; /* under the context's lock */
-    struct blyi_list roll_link;    /* roll.c */
+    struct blyi_list context_link;  /* under the context's lock */
+    struct blyi_list roll_link;     /* roll.c */
     struct blyi_reporter *reporter; /* report.c, under its lock */
 };
 

@@ -93,8 +93,7 @@ static bly_status subscribe_locked(uint64_t thread, struct blyi_stream *stream)
     struct blyi_reporter *reporter = find_locked(thread);
     if (reporter != NULL && reporter->card != stream->card->id)
         return blyi_fail(BLY_E_SUBSCRIBED,
-                         "the thread serves streams of card %d, stream %" PRIu32
-                         " is of card %d",
+                         "the thread serves streams of card %d, stream %" PRIu32 " is of card %d",
                          reporter->card, stream->id, stream->card->id);
     if (reporter == NULL && n_reporters == REPORTERS_MAX)
         return blyi_fail(BLY_E_INVALID, "%d threads serve callbacks, that is all there can be",
@@ -193,8 +192,9 @@ bly_status blyi_callback_unsubscribe(uint64_t thread_id, void *handle)
     struct blyi_list dropped = BLYI_LIST_INIT(dropped);
     blyi_lock_take(&lock);
     if (stream->reporter == NULL || stream->reporter->thread != thread_id)
-        status = blyi_fail(BLY_E_NOT_SUBSCRIBED, "stream %" PRIu32 " is not served by thread %"
-                           PRIu64, stream->id, thread_id);
+        status =
+            blyi_fail(BLY_E_NOT_SUBSCRIBED, "stream %" PRIu32 " is not served by thread %" PRIu64,
+                      stream->id, thread_id);
     else
         leave_locked(stream, &dropped);
     blyi_lock_drop(&lock);

@@ -115,8 +115,7 @@ uint32_t blyi_roll_pending_events(struct blyi_card *card)
         struct blyi_event *event = BLYI_CONTAINER(node, struct blyi_event, roll_link);
         /* Relaxed: a figure. More than the handle's reference: some task names it. */
         if (__atomic_load_n(&event->counted, __ATOMIC_RELAXED) &&
-            (__atomic_load_n(&event->refs, __ATOMIC_RELAXED) > 1 ||
-             blyi_event_is_pending(event)))
+            (__atomic_load_n(&event->refs, __ATOMIC_RELAXED) > 1 || blyi_event_is_pending(event)))
             n++;
     }
     blyi_lock_drop(&lock);

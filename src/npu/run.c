@@ -38,9 +38,9 @@ static enum step run_wait(struct blyi_stream *stream, struct blyi_task *task, bl
     struct blyi_stream *after = task->u.event.after;
     uint64_t deadline = 0;
     for (;;) {
-        bool passed = event->modern ? after == NULL || blyi_queue_completed(after) >
-                                                           task->u.event.position
-                                    : __atomic_load_n(&event->flag, __ATOMIC_ACQUIRE) != 0;
+        bool passed = event->modern
+                          ? after == NULL || blyi_queue_completed(after) > task->u.event.position
+                          : __atomic_load_n(&event->flag, __ATOMIC_ACQUIRE) != 0;
         if (passed)
             break;
         if (task->u.event.timeout_ns != 0) {
@@ -50,15 +50,14 @@ static enum step run_wait(struct blyi_stream *stream, struct blyi_task *task, bl
                 deadline = 0;
             if (deadline != 0 && blyi_clock_ns() >= deadline) {
                 /* Not E_TIMEOUT: who synchronises must tell this from his own timeout. */
-                *status = blyi_fail(
-                    BLY_E_ABORTED, "stream %" PRIu32 " waited %" PRIu64 " s for event %" PRIu32,
-                    stream->id, task->u.event.timeout_ns / 1000000000u, event->id);
+                *status = blyi_fail(BLY_E_ABORTED,
+                                    "stream %" PRIu32 " waited %" PRIu64 " s for event %" PRIu32,
+                                    stream->id, task->u.event.timeout_ns / 1000000000u, event->id);
                 break;
             }
         }
-        if (event->modern
-                ? blyi_block_on_stream(stream, after, task->u.event.position, deadline)
-                : blyi_block_on_event(stream, event, deadline))
+        if (event->modern ? blyi_block_on_stream(stream, after, task->u.event.position, deadline)
+                          : blyi_block_on_event(stream, event, deadline))
             return STEP_GONE;
         if (blyi_queue_control(stream) & BLYI_CONTROL_DROP)
             break;

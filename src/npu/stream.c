@@ -140,11 +140,10 @@ void blyi_stream_end(struct blyi_stream *stream, bool force, bool by_reset)
     if (blyi_handle_remove(BLYI_HANDLE_STREAM, stream->handle) != BLY_OK)
         blyi_fail_clear();
     blyi_context_forget(context, stream);
-    uint64_t target = blyi_queue_issued(stream);
     blyi_queue_retire(stream);
     /* Work that runs ends first; user code that destroys its own stream is part of that work. */
     if (!blyi_callback_is_inside(stream))
-        blyi_queue_await(stream, target, 0);
+        blyi_queue_await(stream, blyi_queue_issued(stream), 0);
     if (__atomic_load_n(&stream->failed, __ATOMIC_ACQUIRE)) {
         blyi_queue_take_failure(stream);
         blyi_log(BLYI_LOG_WARN, "stream %" PRIu32 " was destroyed before its error was read: %s",
@@ -154,8 +153,8 @@ void blyi_stream_end(struct blyi_stream *stream, bool force, bool by_reset)
     blyi_roll_remove_stream(stream);
     if (!stream->is_default)
         blyi_card_give_stream(stream->card);
-    BLYI_PROBE(STREAM_DESTROY, .card = stream->card->id, .stream = stream->id,
-               .site = stream->site, .aux = by_reset);
+    BLYI_PROBE(STREAM_DESTROY, .card = stream->card->id, .stream = stream->id, .site = stream->site,
+               .aux = by_reset);
 }
 
 bly_status blyi_stream_destroy(void *handle, bool force)
@@ -170,9 +169,9 @@ bly_status blyi_stream_destroy(void *handle, bool force)
     if (stream->context != context)
         status = other_context(stream, context);
     else if (stream->is_default)
-        status = blyi_fail(BLY_E_INVALID,
-                           "stream %" PRIu32 " is the default stream of its context and ends with it",
-                           stream->id);
+        status = blyi_fail(
+            BLY_E_INVALID,
+            "stream %" PRIu32 " is the default stream of its context and ends with it", stream->id);
     else if (__atomic_exchange_n(&stream->closing, 1, __ATOMIC_ACQ_REL) != 0)
         status = blyi_fail(BLY_E_HANDLE, "stream %" PRIu32 " is being destroyed", stream->id);
     if (status == BLY_OK) {
@@ -235,8 +234,7 @@ static bly_status set_paused(void *handle, bool paused)
     bly_status status = blyi_stream_pin_any(handle, &stream);
     if (status != BLY_OK)
         return status;
-    blyi_block_control(stream, paused ? BLYI_CONTROL_PAUSED : 0,
-                       paused ? 0 : BLYI_CONTROL_PAUSED);
+    blyi_block_control(stream, paused ? BLYI_CONTROL_PAUSED : 0, paused ? 0 : BLYI_CONTROL_PAUSED);
     blyi_stream_unpin(stream);
     return BLY_OK;
 }

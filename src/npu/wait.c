@@ -4,6 +4,7 @@
  */
 #include "npu/wait.h"
 
+#include <sched.h>
 #include <time.h>
 #include "base/clock.h"
 #include "base/option.h"
@@ -27,6 +28,11 @@ uint64_t blyi_wait_spin_ns(void)
         __atomic_store_n(&spin_plus_one, known, __ATOMIC_RELAXED);
     }
     return known - 1;
+}
+
+void blyi_wait_yield(void)
+{
+    sched_yield();
 }
 
 uint64_t blyi_wait_deadline(uint64_t timeout_ns)

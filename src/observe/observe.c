@@ -25,8 +25,8 @@
 #include "observe/report.h"
 #include "observe/report_file.h"
 
-static struct blyi_report_file destination;
-static atomic_bool wanted; /* release after destination is filled */
+static struct blyi_report_files destinations;
+static atomic_bool wanted; /* release after destinations are filled */
 
 static void on_dying(void *arg, const struct blyi_probe *probe);
 
@@ -49,9 +49,10 @@ static void attach_once(void)
     blyi_site_set_describer(describe);
     if (where[0] == '\0')
         return;
-    bly_status status = blyi_report_file_parse(where, &destination);
-    if (status == BLY_OK)
-        status = blyi_report_file_begin(&destination, blyi_option_int(BLYI_OPT_REPORT_APPEND));
+    bool append = blyi_option_int(BLYI_OPT_REPORT_APPEND) != 0;
+    bly_status status = blyi_report_files_parse(where, &destinations);
+    for (size_t i = 0; status == BLY_OK && i < destinations.n; i++)
+        status = blyi_report_file_begin(&destinations.file[i], append);
     if (status != BLY_OK) {
         blyi_log(BLYI_LOG_WARN, "no report will be written: %s", bly_last_error());
         return;
@@ -101,29 +102,39 @@ static void flush_output(void)
     funlockfile(stdout);
 }
 
+static bly_status write_to(const struct blyi_report *report, const struct blyi_report_file *file)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
+    if (out != NULL) {
+        if (file->form == BLYI_REPORT_JSON)
+            blyi_report_write_json(report, out);
+        else
+            blyi_report_write_text(report, out);
+    }
+    bly_status status;
+    if (out == NULL || fclose(out) != 0)
+        status = blyi_fail(BLY_E_HOST_MEMORY, "no host memory for the text of the report");
+    else
+        status = blyi_report_file_add(file, text, length);
+    free(text);
+    return status;
+}
+
+/* A place that fails is told, and does not keep the others from theirs. */
 static bly_status write_report(pid_t self)
 {
     struct blyi_report report;
-    char *text = NULL;
-    size_t length = 0;
     bly_status status = blyi_report_make(&report);
     if (status != BLY_OK)
         return status;
     report.pid = (int)self;
-    FILE *out = open_memstream(&text, &length);
-    if (out != NULL) {
-        if (destination.form == BLYI_REPORT_JSON)
-            blyi_report_write_json(&report, out);
-        else
-            blyi_report_write_text(&report, out);
-    }
-    if (out == NULL || fclose(out) != 0)
-        status = blyi_fail(BLY_E_HOST_MEMORY, "no host memory for the text of the report");
-    else
-        status = blyi_report_file_add(&destination, text, length);
-    free(text);
+    for (size_t i = 0; i < destinations.n; i++)
+        if (write_to(&report, &destinations.file[i]) != BLY_OK)
+            blyi_log(BLYI_LOG_WARN, "no report: %s", bly_last_error());
     blyi_report_fini(&report);
-    return status;
+    return BLY_OK;
 }
 
 /* In a copy of the dying process, which has its figures and nothing else to do. */
@@ -133,7 +144,8 @@ static void on_dying(void *arg, const struct blyi_probe *probe)
     if (!atomic_load(&wanted) || !blyi_account_is_own())
         return;
     blyi_account_set_dying();
-    destination.self = (pid_t)probe->aux;
+    for (size_t i = 0; i < destinations.n; i++)
+        destinations.file[i].self = (pid_t)probe->aux;
     if (write_report((pid_t)probe->aux) != BLY_OK)
         blyi_log(BLYI_LOG_WARN, "no report: %s", bly_last_error());
 }

@@ -58,6 +58,29 @@ bly_status blyi_report_file_parse(const char *destination, struct blyi_report_fi
     return BLY_OK;
 }
 
+bly_status blyi_report_files_parse(const char *list, struct blyi_report_files *out)
+{
+    char name[PATH_MAX];
+    out->n = 0;
+    for (const char *at = list;; at++) {
+        size_t length = strcspn(at, ",");
+        if (out->n == BLYI_REPORT_FILES_MAX)
+            return blyi_fail(BLY_E_INVALID, "BELAY_REPORT \"%s\": at most %d places", list,
+                             BLYI_REPORT_FILES_MAX);
+        if (length >= sizeof(name))
+            return blyi_fail(BLY_E_INVALID, "BELAY_REPORT \"%s\": the path is too long", list);
+        memcpy(name, at, length);
+        name[length] = '\0';
+        bly_status status = blyi_report_file_parse(name, &out->file[out->n]);
+        if (status != BLY_OK)
+            return status;
+        out->n++;
+        at += length;
+        if (*at == '\0')
+            return BLY_OK;
+    }
+}
+
 static pid_t self_of(const struct blyi_report_file *file)
 {
     return file->self != 0 ? file->self : getpid();
@@ -201,7 +224,8 @@ static bly_status add_json(int fd, const struct blyi_report_file *file, struct s
     ssize_t n = 1;
     while (got < size && (n = pread(fd, old + got, size - got, (off_t)got)) > 0)
         got += (size_t)n;
-    bool done = n > 0 && add_object(fd, (struct slice){old, got}, mine, file->first == self_of(file));
+    bool done =
+        n > 0 && add_object(fd, (struct slice){old, got}, mine, file->first == self_of(file));
     bly_status result = done ? BLY_OK : cannot("write", file->path);
     blyi_host_free(old);
     return result;

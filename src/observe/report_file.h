@@ -6,6 +6,7 @@
  *   *.txt    text; a process adds its section at the end
  *   *.json   one object; a process that joins a file puts its object into the list "children"
  *            of the first one's
+ *   a,b      several of these, with commas between
  *
  * "%p" in the name is the process id, so that nobody shares. Otherwise the file is begun anew by
  * the first process that watches while no other one does (a record lock on its first byte tells),
@@ -33,6 +34,17 @@ struct blyi_report_file {
 /* Understands a destination; touches no file.
  * E_INVALID  not a form that exists (the sentence names those that do), or too long a path */
 bly_status blyi_report_file_parse(const char *destination, struct blyi_report_file *out);
+
+#define BLYI_REPORT_FILES_MAX 4
+
+struct blyi_report_files {
+    size_t n;
+    struct blyi_report_file file[BLYI_REPORT_FILES_MAX];
+};
+
+/* The same for a list with commas. E_INVALID also for an empty place or more than
+ * BLYI_REPORT_FILES_MAX of them. */
+bly_status blyi_report_files_parse(const char *list, struct blyi_report_files *out);
 
 /* Begins a shared file, see above; the others need nothing. E_IO. */
 bly_status blyi_report_file_begin(struct blyi_report_file *file, bool append);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void *load_weights(size_t size)
+static __attribute__((noinline)) void *load_weights(size_t size)
 {
     void *block = NULL;
     if (aclrtMalloc(&block, size, ACL_MEM_MALLOC_HUGE_FIRST) != ACL_SUCCESS)

@@ -13,9 +13,9 @@
 enum { THREADS = 3, STREAMS = 5, BUFFERS = 6, PINNED_FROM = 4, SIZE = 20000 };
 
 struct buffer {
-    unsigned char *memory;     /* on the card, or pinned */
+    unsigned char *memory; /* on the card, or pinned */
     unsigned char model[SIZE];
-    int last;                  /* stream that used it last; -1: none */
+    int last; /* stream that used it last; -1: none */
 };
 
 struct program {
@@ -24,7 +24,7 @@ struct program {
     void *streams[STREAMS];
     bool paused[STREAMS];
     struct buffer buffers[BUFFERS];
-    void *event; /* modern, used over and over */
+    void *event;     /* modern, used over and over */
     uint32_t called; /* host functions that have run */
     uint32_t calls;  /* host functions issued */
 };
@@ -202,9 +202,8 @@ static void *run(void *arg)
     for (int b = 0; b < BUFFERS; b++) {
         struct blyi_mem_request request = {.asked = SIZE, .rounded = SIZE, .module = 33};
         void *memory;
-        require((b < PINNED_FROM
-                     ? blyi_mem_alloc(blyi_context_card_ptr(context), &request, &memory)
-                     : blyi_pinned_alloc(SIZE, SIZE, 0, 33, &memory)) == BLY_OK);
+        require((b < PINNED_FROM ? blyi_mem_alloc(blyi_context_card_ptr(context), &request, &memory)
+                                 : blyi_pinned_alloc(SIZE, SIZE, 0, 33, &memory)) == BLY_OK);
         p->buffers[b].memory = memory;
         p->buffers[b].last = -1;
         require(blyi_set_now(memory, 0, SIZE) == BLY_OK);

@@ -70,32 +70,41 @@ static int take_options(int argc, char **argv, int *at)
     return 0;
 }
 
-/* A report file is begun here and not by the first process that watches, so that programs that
- * run one after the other share it. A run within a run adds to what the outer one began. */
-static int begin_report(void)
+static bool begin_file(const struct blyi_report_file *file)
 {
-    struct blyi_report_file file;
-    const char *where = getenv("BELAY_REPORT");
-    if (where == NULL) {
-        where = "-";
-        setenv("BELAY_REPORT", where, 1);
-    }
-    const char *begun = getenv("BELAY_REPORT_APPEND");
-    if (where[0] == '\0')
-        return 0;
-    if (blyi_report_file_parse(where, &file) != BLY_OK)
-        return usage_error("run", "run: %s", bly_last_error());
-    if (file.to_stderr)
-        return 0;
-    setenv("BELAY_REPORT", file.path, 1); /* children may have other folders */
-    if (!file.shared || (begun != NULL && strcmp(begun, "on") == 0))
-        return 0;
-    int fd = open(file.path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (file->to_stderr || !file->shared)
+        return true;
+    int fd = open(file->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd < 0) {
-        say("run: cannot write the report %s: %s", file.path, strerror(errno));
-        return EXIT_USAGE;
+        say("run: cannot write the report %s: %s", file->path, strerror(errno));
+        return false;
     }
     close(fd);
+    return true;
+}
+
+/* Report files are begun here and not by the first process that watches, so that programs that
+ * run one after the other share them. A run within a run adds to what the outer one began. */
+static int begin_report(void)
+{
+    static struct blyi_report_files files;
+    static char places[BLYI_REPORT_FILES_MAX * (PATH_MAX + 1)];
+    const char *where = getenv("BELAY_REPORT"), *begun = getenv("BELAY_REPORT_APPEND");
+    if (where == NULL)
+        where = "-";
+    if (where[0] == '\0')
+        return 0;
+    if (blyi_report_files_parse(where, &files) != BLY_OK)
+        return usage_error("run", "run: %s", bly_last_error());
+    size_t used = 0;
+    bool begin = begun == NULL || strcmp(begun, "on") != 0;
+    for (size_t i = 0; i < files.n; i++) {
+        const char *path = files.file[i].to_stderr ? "-" : files.file[i].path;
+        used += (size_t)snprintf(places + used, sizeof(places) - used, "%s%s", i ? "," : "", path);
+        if (begin && !begin_file(&files.file[i]))
+            return EXIT_USAGE;
+    }
+    setenv("BELAY_REPORT", places, 1); /* absolute: children may have other folders */
     setenv("BELAY_REPORT_APPEND", "on", 1);
     return 0;
 }

@@ -72,13 +72,24 @@ static void copy_text(char *to, size_t size, const char *from)
             *to = '?';
 }
 
-/* The innermost scope that is a function, inlined or not. */
-static bool function_of_die(Dwfl_Module *module, uint64_t offset, struct source *out)
+/* The compilation unit around an address. The quick way needs .debug_aranges, which clang does
+ * not write; the other looks into every unit. */
+static Dwarf_Die *unit_of(Dwfl_Module *module, uint64_t offset, Dwarf_Addr *bias)
 {
-    Dwarf_Addr bias;
-    Dwarf_Die *unit = dwfl_module_addrdie(module, offset, &bias);
+    Dwarf_Die *unit = dwfl_module_addrdie(module, offset, bias);
+    if (unit != NULL)
+        return unit;
+    while ((unit = dwfl_module_nextcu(module, unit, bias)) != NULL)
+        if (dwarf_haspc(unit, offset - *bias) > 0)
+            return unit;
+    return NULL;
+}
+
+/* The innermost scope that is a function, inlined or not. */
+static bool function_of_die(Dwarf_Die *unit, Dwarf_Addr address, struct source *out)
+{
     Dwarf_Die *scopes = NULL;
-    int n = unit ? dwarf_getscopes(unit, offset - bias, &scopes) : 0;
+    int n = dwarf_getscopes(unit, address, &scopes);
     bool found = false;
     for (int i = 0; i < n && !found; i++) {
         int tag = dwarf_tag(&scopes[i]);
@@ -101,16 +112,21 @@ static bool function_of_symbol(Dwfl_Module *module, uint64_t offset, struct sour
     return true;
 }
 
-static void file_of_line(Dwfl_Module *module, uint64_t offset, struct source *out)
+static void file_of_line(Dwarf_Die *unit, Dwarf_Addr address, struct source *out)
 {
     char path[2 * PATH_MAX];
     int line = 0;
-    Dwfl_Line *entry = dwfl_module_getsrc(module, offset);
-    const char *file = entry ? dwfl_lineinfo(entry, NULL, &line, NULL, NULL, NULL) : NULL;
-    if (file == NULL || line <= 0)
+    Dwarf_Line *entry = dwarf_getsrc_die(unit, address);
+    const char *file = entry ? dwarf_linesrc(entry, NULL, NULL) : NULL;
+    if (file == NULL || dwarf_lineno(entry, &line) != 0 || line <= 0)
         return; /* line 0: made by the compiler */
-    const char *folder = file[0] == '/' ? NULL : dwfl_line_comp_dir(entry);
-    snprintf(path, sizeof(path), "%s%s%s", folder ? folder : "", folder ? "/" : "", file);
+    Dwarf_Attribute attribute;
+    const char *folder = NULL;
+    if (file[0] != '/')
+        folder = dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attribute));
+    int n = snprintf(path, sizeof(path), "%s%s%s", folder ? folder : "", folder ? "/" : "", file);
+    if (n < 0 || (size_t)n >= sizeof(path))
+        return;
     copy_text(out->file, sizeof(out->file), path);
     out->line = line;
 }
@@ -120,8 +136,12 @@ bool sources_find(struct sources *sources, uint64_t offset, struct source *out)
     memset(out, 0, sizeof(*out));
     if (dwfl_addrmodule(sources->session, offset) != sources->module)
         return false;
-    bool found = function_of_die(sources->module, offset, out) ||
-                 function_of_symbol(sources->module, offset, out);
-    file_of_line(sources->module, offset, out);
+    Dwarf_Addr bias = 0;
+    Dwarf_Die *unit = unit_of(sources->module, offset, &bias);
+    bool found = unit != NULL && function_of_die(unit, offset - bias, out);
+    if (!found)
+        found = function_of_symbol(sources->module, offset, out);
+    if (unit != NULL)
+        file_of_line(unit, offset - bias, out);
     return found || out->file[0] != '\0';
 }

@@ -52,7 +52,7 @@ static void defaults_stand(void **state)
     assert_int_equal(blyi_option_int(BLYI_OPT_CARDS), 1);
     assert_int_equal(blyi_option_int(BLYI_OPT_PIN_ALIGN), 4096);
     assert_int_equal(blyi_option_int(BLYI_OPT_STRICT_DEVICE), 1);
-    assert_int_equal(blyi_option_int(BLYI_OPT_ALLOC), 0);
+    assert_int_equal(blyi_option_int(BLYI_OPT_PAGES), 0);
     assert_int_equal(blyi_option_int(BLYI_OPT_LOG), BLYI_LOG_WARN);
     assert_string_equal(blyi_option_text(BLYI_OPT_MODEL), "910B");
     assert_string_equal(blyi_option_text(BLYI_OPT_REPORT), "");
@@ -67,16 +67,16 @@ static void the_environment_counts(void **state)
     setenv("BELAY_CARDS", "8", 1);
     setenv("BELAY_HBM", "60.97GiB", 1);
     setenv("BELAY_STRICT_DEVICE", "off", 1);
-    setenv("BELAY_ALLOC", "pool", 1);
+    setenv("BELAY_PAGES", "huge", 1);
     setenv("BELAY_MODEL", "/tmp/my model", 1);
     setenv("BELAY_REPORT", "", 1); /* as if not there */
-    setenv("BELAY_PAGES", "", 1);
+    setenv("BELAY_ALLOC", "", 1);
     blyi_fail(BLY_E_IO, "an error of the caller");
     blyi_option_reload();
     assert_int_equal(blyi_option_int(BLYI_OPT_CARDS), 8);
     assert_int_equal(blyi_option_int(BLYI_OPT_HBM), 65466039009);
     assert_int_equal(blyi_option_int(BLYI_OPT_STRICT_DEVICE), 0);
-    assert_int_equal(blyi_option_int(BLYI_OPT_ALLOC), 1);
+    assert_int_equal(blyi_option_int(BLYI_OPT_PAGES), 1);
     assert_string_equal(blyi_option_text(BLYI_OPT_MODEL), "/tmp/my model");
     assert_false(blyi_option_is_default(BLYI_OPT_CARDS));
     assert_true(blyi_option_is_default(BLYI_OPT_REPORT));
@@ -92,7 +92,7 @@ static void bad_values_are_told_and_ignored(void **state)
     setenv("BELAY_CARDS", "100", 1);
     setenv("BELAY_HBM", "big", 1);
     setenv("BELAY_STRICT_DEVICE", "maybe", 1);
-    setenv("BELAY_ALLOC", "heap", 1);
+    setenv("BELAY_PAGES", "heap", 1);
     setenv("BELAY_TYPO", "1", 1);
     blyi_fail(BLY_E_IO, "an error of the caller");
     blyi_option_reload();
@@ -100,7 +100,7 @@ static void bad_values_are_told_and_ignored(void **state)
     assert_non_null(strstr(warnings, "BELAY_CARDS is \"100\"; allowed is a number from 1 to 64"));
     assert_non_null(strstr(warnings, "BELAY_HBM is \"big\"; allowed is a size from 0 B to 16 TiB"));
     assert_non_null(strstr(warnings, "BELAY_STRICT_DEVICE is \"maybe\"; allowed is on or off"));
-    assert_non_null(strstr(warnings, "BELAY_ALLOC is \"heap\"; allowed is one of stock|pool"));
+    assert_non_null(strstr(warnings, "BELAY_PAGES is \"heap\"; allowed is one of auto|huge|small"));
     assert_non_null(strstr(warnings, "BELAY_TYPO is not an option"));
     assert_int_equal(blyi_option_int(BLYI_OPT_CARDS), 1);
     assert_true(blyi_option_is_default(BLYI_OPT_CARDS));

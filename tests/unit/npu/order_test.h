@@ -69,8 +69,8 @@
         }                                                                                          \
     } while (0)
 
-#define MODERN true
-#define LEGACY false
+#define MODERN    true
+#define LEGACY    false
 #define SYNC_TIME (BLYI_EVENT_SYNC | BLYI_EVENT_TIME_LINE)
 #define PLAIN     (SYNC_TIME | BLYI_EVENT_CAPTURE_PROGRESS)
 

@@ -119,6 +119,29 @@ static void user_code_may_destroy_its_stream(void **state)
     assert_status(blyi_stream_sync(stream, 0), BLY_E_HANDLE);
 }
 
+static void reset_all(void *arg)
+{
+    require(blyi_device_reset(0, true) == BLY_OK);
+    if (arg != NULL)
+        blyi_runtime_finalise();
+    note(NULL);
+}
+
+static void user_code_may_end_everything(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        void *stream = new_stream();
+        assert_ok(blyi_callback_host_func(stream, reset_all, i % 2 ? stream : NULL, 0));
+        while (seen() != (uint32_t)i + 1)
+            sched_yield();
+        blyi_runtime_finalise();
+        assert_ok(blyi_device_set(0, 0));
+        assert_ok(blyi_stream_nop(NULL));
+        assert_ok(blyi_stream_sync(NULL, 0));
+    }
+}
+
 static void streams_of_a_context_share_the_thread(void **state)
 {
     (void)state;
@@ -276,6 +299,7 @@ int main(void)
         traced_test(the_stream_waits_for_a_host_function),
         traced_test(user_code_may_call_back),
         traced_test(user_code_may_destroy_its_stream),
+        traced_test(user_code_may_end_everything),
         traced_test(streams_of_a_context_share_the_thread),
         traced_test(a_stream_uses_one_mechanism_for_ever),
         traced_test(callbacks_run_where_they_are_processed),

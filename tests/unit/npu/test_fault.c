@@ -134,8 +134,8 @@ static void exit_7(int sig, siginfo_t *info, void *context)
     (void)context;
     sigset_t mask;
     pthread_sigmask(SIG_SETMASK, NULL, &mask);
-    if (sig == SIGSEGV && info->si_addr == (void *)(pages + 4096) &&
-        sigismember(&mask, SIGUSR1) && sigismember(&mask, SIGSEGV))
+    if (sig == SIGSEGV && info->si_addr == (void *)(pages + 4096) && sigismember(&mask, SIGUSR1) &&
+        sigismember(&mask, SIGSEGV))
         _exit(7);
     _exit(8);
 }

@@ -58,6 +58,15 @@ static void destinations_are_told_by_their_end(void **state)
     assert_non_null(strstr(bly_last_error(), "*.json"));
     assert_int_equal(blyi_report_file_parse(".json", &file), BLY_E_INVALID);
     assert_int_equal(blyi_report_file_parse("out", &file), BLY_E_INVALID);
+
+    struct blyi_report_files files;
+    assert_int_equal(blyi_report_files_parse("-,/x/a.json,/x/b.txt", &files), BLY_OK);
+    assert_int_equal(files.n, 3);
+    assert_true(files.file[0].to_stderr);
+    assert_string_equal(files.file[1].path, "/x/a.json");
+    assert_int_equal(files.file[2].form, BLYI_REPORT_TEXT);
+    assert_int_equal(blyi_report_files_parse("-,", &files), BLY_E_INVALID);
+    assert_int_equal(blyi_report_files_parse("-,-,-,-,-", &files), BLY_E_INVALID);
 }
 
 static void a_new_run_begins_a_file_anew(void **state)
