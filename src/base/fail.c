@@ -19,7 +19,7 @@ static _Thread_local struct {
     char text[BLYI_FAIL_MAX];
 } last;
 
-bly_status blyi_fail(bly_status code, const char *fmt, ...)
+void blyi_fail_put(bly_status code, const char *fmt, ...)
 {
     int saved_errno = errno;
     char text[BLYI_FAIL_MAX]; /* the arguments may point into last.text */
@@ -31,7 +31,6 @@ bly_status blyi_fail(bly_status code, const char *fmt, ...)
     memcpy(last.text, text, strlen(text) + 1);
     last.code = code;
     errno = saved_errno;
-    return code;
 }
 
 void blyi_fail_append(const char *fmt, ...)

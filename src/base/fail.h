@@ -15,7 +15,15 @@
 
 #define BLYI_FAIL_MAX 2048
 
-bly_status blyi_fail(bly_status code, const char *fmt, ...) BLYI_PRINTF(2, 3);
+void blyi_fail_put(bly_status code, const char *fmt, ...) BLYI_PRINTF(2, 3);
+
+static inline bly_status blyi_fail_is(bly_status code)
+{
+    return code;
+}
+
+/* blyi_fail(code, fmt, ...): has the value `code`, visibly for compilers and analysers. */
+#define blyi_fail(code, ...) (blyi_fail_put((code), __VA_ARGS__), blyi_fail_is(code))
 
 /* Adds to the sentence of the error just made ("; held by ..."). */
 void blyi_fail_append(const char *fmt, ...) BLYI_PRINTF(1, 2);

@@ -204,7 +204,9 @@ struct cursor {
 
 static char peek(const struct cursor *c)
 {
-    return c->p < c->end ? *c->p : '\0';
+    if (c->p < c->end)
+        return *c->p;
+    return '\0';
 }
 
 static bool wrong(struct cursor *c, const char *expected)

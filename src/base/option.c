@@ -63,8 +63,10 @@ static void make_flags(void)
         const char *name = infos[i].name;
         bly_check(strlen(name) < FLAG_MAX);
         for (size_t j = 0; name[j]; j++) {
-            char lower = (char)(name[j] >= 'A' && name[j] <= 'Z' ? name[j] + ('a' - 'A') : name[j]);
-            flags[i][j] = lower == '_' ? '-' : lower;
+            int c = (unsigned char)name[j];
+            if (c >= 'A' && c <= 'Z')
+                c += 'a' - 'A';
+            flags[i][j] = (char)(c == '_' ? '-' : c);
         }
         infos[i].flag = flags[i];
     }

@@ -73,10 +73,12 @@ static void rebalance(struct blyi_tree *tree, struct blyi_tree_node *node)
         int old_height = node->height;
         int lean = height(node->left) - height(node->right);
         if (lean > 1) {
+            bly_assert(node->left != NULL);
             if (height(node->left->left) < height(node->left->right))
                 rotate_left(tree, node->left);
             node = rotate_right(tree, node);
         } else if (lean < -1) {
+            bly_assert(node->right != NULL);
             if (height(node->right->right) < height(node->right->left))
                 rotate_right(tree, node->right);
             node = rotate_left(tree, node);

@@ -29,7 +29,7 @@
 #define GIB          ((size_t)1 << 30)
 #define HUGE_FIRST   ACL_MEM_MALLOC_HUGE_FIRST
 #define NORMAL_ONLY  ACL_MEM_MALLOC_NORMAL_ONLY
-#define TEST_SECONDS 30
+#define TEST_SECONDS 90
 #define ANY_ADDRESS  ((void *)(uintptr_t)0x123456789000u)
 
 static inline void test_fail(const char *file, int line, const char *what)

@@ -406,7 +406,7 @@ TEST(pinned_memory_is_not_rounded_up)
     for (int i = 0; i < 17; i++)
         OK(aclrtFreeHost(blocks[i]));
     CHECK(resident_bytes() < before + slack);
-    for (int i = 0; i < 10000; i++) {
+    for (int i = 0; i < 2000; i++) {
         OK(aclrtMallocHost(&p, MIB));
         OK(aclrtFreeHost(p));
     }

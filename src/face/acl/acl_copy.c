@@ -118,7 +118,7 @@ static aclError copy_async(enum blyi_acl_call call, void *dst, const void *src, 
         return error;
     if (kind == ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE)
         return copy_buffered(call, dst, src, count, stream, site);
-    aclrtMemcpyKind direction;
+    aclrtMemcpyKind direction = kind;
     error = resolve(call, dst, src, kind, &direction);
     if (error == ACL_SUCCESS && direction == ACL_MEMCPY_HOST_TO_HOST)
         error = refuse_host_to_host(call);
@@ -231,7 +231,7 @@ aclError bly_acl_aclrtMemcpy2dAsync(void *dst, size_t dpitch, const void *src, s
         return ACL_SUCCESS;
     uint32_t site = ACL_SITE();
     struct rows rows = {dst, dpitch, src, spitch, width, height, kind};
-    aclrtMemcpyKind direction;
+    aclrtMemcpyKind direction = kind;
     aclError error = check_rows(call, &rows);
     if (error == ACL_SUCCESS)
         error = resolve(call, dst, src, kind, &direction);

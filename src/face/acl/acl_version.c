@@ -99,7 +99,10 @@ static aclError package_version(enum blyi_acl_call call, const char *name,
         size_t length = strlen(name);
         for (size_t c = 0; c <= length; c++) {
             bool is_joint = name[c] == '-' || name[c] == '_';
-            spelled[c] = is_joint && i > 0 ? (i == 1 ? '-' : '_') : name[c];
+            static const char joints[] = {0, '-', '_'};
+            spelled[c] = name[c];
+            if (is_joint && i > 0)
+                spelled[c] = joints[i];
         }
         int used = snprintf(path, sizeof(path), "%s/share/info/%s/version.info", home, spelled);
         if (used > 0 && (size_t)used < sizeof(path) &&

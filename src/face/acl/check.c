@@ -31,7 +31,7 @@ aclError blyi_acl_check_device(enum blyi_acl_call call, int64_t user, aclError c
 aclError blyi_acl_open_device(enum blyi_acl_call call, int64_t user, aclError code,
                               struct blyi_card **card)
 {
-    int id;
+    int id = -1;
     aclError error = blyi_acl_check_device(call, user, code, &id);
     if (error != ACL_SUCCESS)
         return error;

@@ -1,1 +1,1 @@
-belay run --report - -- $PROGRAMS/linked abort 2>/dev/null; echo "status $?"
+belay run --report - -- $PROGRAMS/linked abort >/dev/null 2>&1; echo "status $?"

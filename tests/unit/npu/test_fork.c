@@ -61,7 +61,7 @@ static void children_are_told_and_the_parent_goes_on(void **state)
         fflush(NULL);
         pid_t pid = fork();
         if (pid == 0) {
-            alarm(10);
+            alarm(60);
             int line = use_everything(stream, event, memory);
             if (i == 1)
                 exit(line);
