@@ -60,6 +60,8 @@ quick | all)
     if [ "$1" = all ]; then
         say "build: aarch64"
         build aarch64
+        say "the guard on an emulated processor with protection keys"
+        scripts/check_guard_pku.sh build/debug || [ $? -eq 2 ] # 2: no kernel to be had here
         say "long stress"
         BELAY_TEST_LONG=1 ctest --preset release -L stress
     fi

@@ -82,14 +82,17 @@ void check_protection_keys(struct result *result)
         put_meaning(result, LEVEL_NOTE,
                     "BELAY_GUARD=off: host code that touches card memory is not stopped");
     } else if (keys && wanted != BLYI_GUARD_OPTION_ALIAS) {
-        put_meaning(result, LEVEL_OK, "host code that touches card memory is stopped, as on a "
-                                      "real card");
+        put_meaning(result, LEVEL_OK,
+                    "host code that touches card memory is stopped, as on a "
+                    "real card");
     } else if (wanted != BLYI_GUARD_OPTION_AUTO) {
-        put_meaning(result, LEVEL_OK, "host code that touches card memory is stopped by a second "
-                                      "mapping of the card, until a kernel runs");
+        put_meaning(result, LEVEL_OK,
+                    "host code that touches card memory is stopped by a second "
+                    "mapping of the card, until a kernel runs");
     } else {
-        put_meaning(result, LEVEL_NOTE, "the guard is off: host code that touches card memory by "
-                                        "mistake is not stopped, as it would be on a real card");
+        put_meaning(result, LEVEL_NOTE,
+                    "the guard is off: host code that touches card memory by "
+                    "mistake is not stopped, as it would be on a real card");
         put_advice(result, "BELAY_GUARD=on stops it here as well, by a second mapping of the "
                            "card, until a kernel runs");
     }
