@@ -39,7 +39,7 @@
     X(STREAM_SYNC, "stream-sync")                                                                  \
     X(EVENT_SYNC, "event-sync")                                                                    \
     X(CARD_SYNC, "card-sync")                                                                      \
-    X(TASK_DONE, "task-done") /* card stream, aux status */                                        \
+    X(TASK_DONE, "task-done")     /* card stream, aux status */                                    \
     X(HOST_ACCESS, "host-access") /* card address site (of the block, 0: none) size asked backed   \
                                      (block, from other) aux (1: a write) pc: in a signal handler, \
                                      its sinks take no lock and no memory */                       \
@@ -70,7 +70,7 @@ struct blyi_probe {
     uint64_t backed;  /* pages really taken, bytes */
     uint64_t time_ns; /* set by blyi_probe_emit() when 0 */
     int64_t aux;
-    const void *pc;   /* of HOST_ACCESS: the instruction */
+    const void *pc; /* of HOST_ACCESS: the instruction */
 };
 
 struct blyi_sink {

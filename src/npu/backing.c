@@ -56,8 +56,8 @@ static bly_status map_alias(struct blyi_backing *b)
     char text[BLYI_SIZE_TEXT];
     if (!blyi_guard.has_alias)
         return BLY_OK;
-    char *at = blyi_sys_mmap(NULL, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                             -1, 0);
+    char *at =
+        blyi_sys_mmap(NULL, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED)
         goto fail;
     uint64_t head = blyi_align_up((uintptr_t)at, BLYI_FRAME_SIZE) - (uintptr_t)at;

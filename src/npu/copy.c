@@ -40,8 +40,7 @@ static void run_move(void *arg)
 static bool try_move(struct move *move, uintptr_t *address)
 {
     const struct blyi_fault_range ranges[2] = {
-        {(uintptr_t)move->dst, move->size},
-        {(uintptr_t)move->src, move->is_set ? 0 : move->size}};
+        {(uintptr_t)move->dst, move->size}, {(uintptr_t)move->src, move->is_set ? 0 : move->size}};
     uint32_t rights = blyi_guard_enter();
     bool done = blyi_fault_try(run_move, move, ranges, address);
     blyi_guard_leave(rights);

@@ -25,8 +25,8 @@ enum blyi_guard_mode { BLYI_GUARD_OFF, BLYI_GUARD_KEYS, BLYI_GUARD_ALIAS };
 
 /* In the order of option GUARD. */
 enum blyi_guard_option {
-    BLYI_GUARD_OPTION_AUTO,  /* keys where the processor has them */
-    BLYI_GUARD_OPTION_ON,    /* keys, else alias */
+    BLYI_GUARD_OPTION_AUTO, /* keys where the processor has them */
+    BLYI_GUARD_OPTION_ON,   /* keys, else alias */
     BLYI_GUARD_OPTION_OFF,
     BLYI_GUARD_OPTION_ALIAS, /* also where there are keys */
 };

@@ -18,7 +18,6 @@
 #include <execinfo.h>
 #include <inttypes.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,9 +37,9 @@
 #include "npu/mem_block.h"
 
 #define TELL_MS     10000
-#define LOCK_MS     50   /* for the card's lock: others hold it for a millisecond or so */
-#define REPORTS_MAX 8    /* of a process whose own handler lets it go on */
-#define FRAMES_MAX  64   /* of a stack */
+#define LOCK_MS     50 /* for the card's lock: others hold it for a millisecond or so */
+#define REPORTS_MAX 8  /* of a process whose own handler lets it go on */
+#define FRAMES_MAX  64 /* of a stack */
 #define TEXT_MAX    32768
 
 struct access {
@@ -63,17 +62,14 @@ static struct text {
     char bytes[TEXT_MAX];
 } text;
 
-static void put(const char *fmt, ...) BLYI_PRINTF(1, 2);
-static void put(const char *fmt, ...)
+static void put_length(int n)
 {
-    va_list args;
-    va_start(args, fmt);
-    int n = vsnprintf(text.bytes + text.length, TEXT_MAX - text.length, fmt, args);
-    va_end(args);
     text.length += n > 0 ? (size_t)n : 0;
     if (text.length >= TEXT_MAX)
-        text.length = TEXT_MAX - 1;
+        text.length = TEXT_MAX - 1; /* cut off */
 }
+
+#define put(...) put_length(snprintf(text.bytes + text.length, TEXT_MAX - text.length, __VA_ARGS__))
 
 static void write_text(void)
 {
@@ -148,7 +144,8 @@ static void put_advice(const struct access *access)
 #if defined(__x86_64__)
 __attribute__((force_align_arg_pointer))
 #endif
-static _Noreturn void tell(void)
+static _Noreturn void
+tell(void)
 {
     char thread[17] = "";
     prctl(PR_GET_NAME, thread, 0, 0, 0);
@@ -283,8 +280,7 @@ static bool watch(const siginfo_t *info, ucontext_t *context, bool fatal)
     struct access access = {.address = (uintptr_t)info->si_addr, .fatal = fatal};
     const struct blyi_window *window = blyi_window_find(access.address);
     access.card = window ? blyi_card_get(window->owner) : NULL;
-    if (access.card == NULL ||
-        __atomic_fetch_add(&n_reports, 1, __ATOMIC_RELAXED) >= REPORTS_MAX)
+    if (access.card == NULL || __atomic_fetch_add(&n_reports, 1, __ATOMIC_RELAXED) >= REPORTS_MAX)
         return false;
     read_context(&access, context);
     access.pid = getpid();

@@ -74,8 +74,8 @@ struct blyi_account_totals { /* of card memory, or of pinned memory */
 /* Host code that touched card memory, at one instruction of the program. */
 struct blyi_account_access {
     int32_t card;
-    uint32_t site;         /* of the access */
-    uint32_t block_site;   /* 0: no live block */
+    uint32_t site;       /* of the access */
+    uint32_t block_site; /* 0: no live block */
     bool is_write;
     uint64_t address;      /* the first time */
     uint64_t offset, size; /* in the block; size 0: no live block */

@@ -32,8 +32,8 @@ __attribute__((no_sanitize("address", "thread"), noinline)) static int peek(cons
 static char *block_of(uint64_t size)
 {
     struct blyi_context *context;
-    struct blyi_mem_request request = {.asked = size, .rounded = size, .module = 33,
-                                       .site = BLYI_SITE_HERE()};
+    struct blyi_mem_request request = {
+        .asked = size, .rounded = size, .module = 33, .site = BLYI_SITE_HERE()};
     void *address = NULL;
     check(blyi_context_here(&context) == BLY_OK);
     check(blyi_mem_alloc(blyi_context_card_ptr(context), &request, &address) == BLY_OK);
