@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Every source file names its license in its first three lines.
 cd "$(dirname "$0")/.." || exit 1
+files=$(git ls-files '*.c') || exit 1
+[ -n "$files" ] || { echo 'no files to check: not a git checkout?' >&2; exit 1; }
 bad=$(git ls-files '*.c' '*.h' '*.S' '*.py' '*.sh' '*.cmake' '*CMakeLists.txt' Makefile .ci/run |
     while read -r f; do
         [ -e "$f" ] || continue

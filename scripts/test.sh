@@ -24,6 +24,7 @@ sources() { git ls-files '*.c' '*.h' | grep -v '^include/\(acl\|base\)/' |
     grep -v '^tests/abi/acl_layout.c$' | grep -v '^src/face/acl/acl_symbols.h$'; }
 
 lint() {
+    sources | grep -q . || { echo "no files to check: not a git checkout?" >&2; exit 1; }
     say "include direction"
     scripts/check_layers.py
     say "generated files are fresh"
@@ -62,8 +63,11 @@ quick | all)
         build aarch64
         say "the guard on an emulated processor with protection keys"
         scripts/check_guard_pku.sh build/debug || [ $? -eq 2 ] # 2: no kernel to be had here
-        say "long stress"
-        BELAY_TEST_LONG=1 ctest --preset release -L stress
+        say "stress with other seeds"
+        for seed in $(seq 1 40); do
+            TEST_SEED=$seed ctest --preset debug -j "$jobs" -L stress >/dev/null ||
+                { echo "stress failed with TEST_SEED=$seed" >&2; exit 1; }
+        done
     fi
     say "all passed"
     ;;

@@ -57,7 +57,15 @@ extern "C" {
     X(E_PARSE, -27, "a text is not in its format")                                                 \
     X(E_PIN_LIMIT, -28, "the limit of pinned host memory was reached")                             \
     X(E_SYSTEM, -29, "the operating system refused")                                               \
-    X(E_CANCELLED, -30, "cancelled by the caller")
+    X(E_CANCELLED, -30, "cancelled by the caller")                                                 \
+    X(E_KERNEL_VECTOR, -31, "a kernel was stopped by a fault on a vector core")                    \
+    X(E_KERNEL_CUBE, -32, "a kernel was stopped by a fault on a cube core")                        \
+    X(E_KERNEL_AICPU, -33, "a kernel was stopped by a fault on an AI CPU")                         \
+    X(E_NO_KERNEL, -34, "no such function in the kernel binary")                                   \
+    X(E_CARD_ABORTED, -35, "the work of the whole card was aborted")                               \
+    X(E_TIMEOUT_VECTOR, -36, "a kernel ran too long on a vector core")                             \
+    X(E_TIMEOUT_CUBE, -37, "a kernel ran too long on a cube core")                                 \
+    X(E_TIMEOUT_AICPU, -38, "a kernel ran too long on an AI CPU")
 
 typedef enum bly_status {
 #define BLY_STATUS_ENUM(name, value, text) BLY_##name = value,

@@ -25,9 +25,13 @@
     X(STREAM, "stream")                                                                            \
     X(EVENT, "event")                                                                              \
     X(NOTIFY, "notify")                                                                            \
+    X(COUNT_NOTIFY, "counting notify")                                                             \
     X(PHYSICAL, "physical memory handle")                                                          \
     X(POOL, "memory pool")                                                                         \
     X(BUFFER, "data buffer")                                                                       \
+    X(BINARY, "kernel binary")                                                                     \
+    X(FUNCTION, "kernel function")                                                                 \
+    X(ARGS, "kernel argument list")                                                                \
     X(OTHER, "object")
 
 enum blyi_handle_kind {

@@ -15,14 +15,17 @@
     X(FACE, "initialisation and finalisation of the AscendCL face")                                \
     X(RUNTIME, "cards being opened, contexts being made and destroyed")                            \
     X(CONTEXT, "streams of a context, its host-function thread")                                   \
+    X(BINARY, "functions of a kernel binary")                                                      \
     X(SUBSCRIBE, "subscriptions of report threads")                                                \
     X(STREAM, "rare state of a stream: failure, pause, destruction")                               \
     X(EVENT, "waiters and record state of an event")                                               \
     X(ENGINE, "start and stop of engine threads")                                                  \
     X(RECLAIM, "list of those who can give memory back")                                           \
     X(CARDS, "a card being opened")                                                                \
+    X(VMM, "reserved addresses, physical handles and their mappings")                              \
     X(CARD, "frames, windows and allocations of a card")                                           \
-    X(PINNED, "pinned host memory and host registrations")                                         \
+    X(REGISTERED, "host memory that the program registered")                                       \
+    X(PINNED, "pinned host memory")                                                                \
     X(BACKING, "resident frames of a card")                                                        \
     X(HANDLES, "a handle table")                                                                   \
     X(OBSERVE, "a sink of probes")                                                                 \

@@ -41,6 +41,10 @@
     X(LOG, CHOICE, "warn", 0, 0, "error|warn|info|debug: what is logged to stderr")                \
     X(WINDOW, SIZE, "0", 0, (int64_t)1 << 46,                                                      \
       "addresses reserved for each card; 0: twice its memory, at least 64 GiB")                    \
+    X(VMM_WINDOW, SIZE, "0", 0, (int64_t)1 << 46,                                                  \
+      "addresses that programs may reserve; 0: 8 TiB at 16 TiB, less where they are not free")     \
+    X(PEER, TEXT, "on", 0, 0,                                                                      \
+      "who may map whose memory: on, off, or groups of cards that share a switch, 0-3,4-7")        \
     X(PAGES, CHOICE, "auto", 0, 0, "auto|huge|small: how card memory is backed by the host")       \
     X(RESIDENT, SIZE, "4GiB", 0, (int64_t)1 << 44,                                                 \
       "freed card memory that stays backed by the host for quick reuse")                           \

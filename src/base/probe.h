@@ -26,6 +26,14 @@
     X(HOST_FREE, "host-free")         /* address size site */                                      \
     X(HOST_REGISTER, "host-register") /* address size site */                                      \
     X(HOST_UNREGISTER, "host-unregister")                                                          \
+    X(PHYS_CREATE, "phys-create")       /* card (-1: host) address(handle) asked size rounded      \
+                                           backed page_kind site */                                \
+    X(PHYS_FREE, "phys-free")           /* as PHYS_CREATE, when the memory is given back; aux 1:   \
+                                           by reset; address as at creation */                     \
+    X(VA_RESERVE, "va-reserve")         /* address size site */                                    \
+    X(VA_RELEASE, "va-release")         /* address size site; aux 1: by finalise */                \
+    X(MAP, "map")                       /* card (-1: host) address other(handle) size site */      \
+    X(UNMAP, "unmap")                   /* as MAP; aux 1: by reset */                              \
     X(STREAM_CREATE, "stream-create")   /* card stream site; aux 1: a default stream */            \
     X(STREAM_DESTROY, "stream-destroy") /* card stream site; aux 1: by reset */                    \
     X(EVENT_CREATE, "event-create")     /* card event site */                                      \
@@ -35,7 +43,12 @@
     X(RECORD, "record") /* card stream event site */                                               \
     X(WAIT, "wait")     /* card stream event site */                                               \
     X(EVENT_RESET, "event-reset")                                                                  \
-    X(CALLBACK, "callback") /* card stream site */                                                 \
+    X(CALLBACK, "callback")           /* card stream site */                                       \
+    X(NOTIFY_CREATE, "notify-create") /* card event(notify) site; as events, other numbers */      \
+    X(NOTIFY_DESTROY, "notify-destroy")                                                            \
+    X(NOTIFY_RECORD, "notify-record") /* card stream event(notify) site */                         \
+    X(NOTIFY_WAIT, "notify-wait")                                                                  \
+    X(KERNEL, "kernel") /* card stream address(code) size(arguments) site, aux engine */           \
     X(STREAM_SYNC, "stream-sync")                                                                  \
     X(EVENT_SYNC, "event-sync")                                                                    \
     X(CARD_SYNC, "card-sync")                                                                      \

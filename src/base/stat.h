@@ -14,6 +14,7 @@
     X(tasks_inline, "count", "tasks run in the caller's thread")                                   \
     X(engine_wakes, "count", "sleeping engines woken by a submission")                             \
     X(submit_waits, "count", "submissions that waited for room on a full stream")                  \
+    X(engines_lost, "count", "engine threads given up because a kernel faulted")                   \
     X(copy_bytes, "bytes", "bytes copied, all directions")                                         \
     X(set_bytes, "bytes", "bytes set")                                                             \
     X(frames_committed, "count", "2 MiB frames backed by the host for the first time")             \
@@ -21,6 +22,7 @@
     X(frames_punched, "count", "resident frames given back to the host")                           \
     X(maps, "count", "ranges mapped into a window")                                                \
     X(unmaps, "count", "ranges unmapped from a window")                                            \
+    X(defrag_bytes, "bytes", "frames moved by defragmentation")                                    \
     X(host_short, "count", "requests refused because the host was short of memory")
 
 enum blyi_stat {

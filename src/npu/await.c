@@ -6,6 +6,7 @@
 #include "base/fail.h"
 #include "base/probe.h"
 #include "base/sys.h"
+#include "npu/abort.h"
 #include "npu/card.h"
 #include "npu/queue.h"
 #include "npu/stream.h"
@@ -111,23 +112,38 @@ bly_status blyi_queue_await_real(struct blyi_stream *stream, uint64_t target, ui
     return sleep_until(stream, target, sleep_real, blyi_wait_real_ns() + limit_ns);
 }
 
+static void tell_unfinished(bly_status status, struct blyi_stream *stream, uint64_t target,
+                            uint64_t timeout_ns)
+{
+    uint64_t left = target - blyi_queue_completed(stream);
+    blyi_fail(
+        status, "stream %" PRIu32 " of card %d: %" PRIu64 " task%s not ended within %" PRIu64 " ms",
+        stream->id, stream->card->id, left, left == 1 ? " has" : "s have", timeout_ns / 1000000);
+}
+
 bly_status blyi_stream_sync(void *handle, uint64_t timeout_ns)
 {
     struct blyi_stream *stream;
     bly_status status = blyi_stream_pin_any(handle, &stream);
     if (status != BLY_OK)
         return status;
-    if (blyi_stream_is_waited_for(stream)) {
+    if (unlikely(__atomic_exchange_n(&stream->stopped, 0, __ATOMIC_ACQ_REL) != 0)) {
+        status = blyi_queue_take_failure(stream);
+        if (status == BLY_OK)
+            status = blyi_fail(BLY_E_CANCELLED, "stream %" PRIu32 " of card %d was stopped",
+                               stream->id, stream->card->id);
+    } else if (blyi_stream_is_waited_for(stream)) {
+        struct blyi_abort_mark mark = blyi_abort_mark(stream);
         uint64_t target = blyi_queue_issued(stream);
         status = blyi_queue_await(stream, target, timeout_ns);
         if (status == BLY_OK)
-            status = blyi_queue_take_failure(stream);
+            status = blyi_abort_since(stream, mark);
         else
-            blyi_fail(status,
-                      "stream %" PRIu32 " of card %d: %" PRIu64
-                      " tasks have not ended within %" PRIu64 " ms",
-                      stream->id, stream->card->id, target - blyi_queue_completed(stream),
-                      timeout_ns / 1000000);
+            tell_unfinished(status, stream, target, timeout_ns);
+        if (status == BLY_OK)
+            status = blyi_queue_take_failure(stream);
+        if (status == BLY_OK)
+            status = blyi_context_failure(stream->context);
     }
     if (status != BLY_E_TIMEOUT)
         BLYI_PROBE(STREAM_SYNC, .card = stream->card->id, .stream = stream->id);

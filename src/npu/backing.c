@@ -29,11 +29,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define BACKING_MAX 64
+#define BACKING_MAX 65
 
 struct blyi_backing {
     int card, fd;
-    char *alias; /* all of it, mapped for the library alone; NULL: none */
+    char *alias;   /* all of it, mapped for the library alone; NULL: none */
+    char name[32]; /* for sentences */
     enum blyi_commit_pages pages;
     uint32_t n_frames, n_words;
     uint64_t resident_limit; /* bytes that may stay spare */
@@ -75,9 +76,9 @@ unmap:
     blyi_sys_munmap(at, whole);
 fail:
     return blyi_fail(BLY_E_SYSTEM,
-                     "card %d: the guard without protection keys (BELAY_GUARD) maps the card a "
+                     "%s: the guard without protection keys (BELAY_GUARD) maps the memory a "
                      "second time; %s of addresses were refused: %s",
-                     b->card, blyi_size_text(size, text), strerror(errno));
+                     b->name, blyi_size_text(size, text), strerror(errno));
 }
 
 bly_status blyi_backing_create(int card, uint32_t n_frames, struct blyi_backing **out)
@@ -87,21 +88,26 @@ bly_status blyi_backing_create(int card, uint32_t n_frames, struct blyi_backing 
     char name[32], text[BLYI_SIZE_TEXT];
     bly_status status;
 
+    if (card == BLYI_BACKING_HOST)
+        snprintf(name, sizeof name, "host memory");
+    else
+        snprintf(name, sizeof name, "card %d", card);
     struct blyi_backing *b = blyi_host_calloc(1, sizeof *b);
     uint64_t *words = blyi_host_calloc(n_words * 4, sizeof *words);
     if (!b || !words) {
-        status = blyi_fail(BLY_E_HOST_MEMORY, "card %d: no host memory for the state of %u frames",
-                           card, n_frames);
+        status = blyi_fail(BLY_E_HOST_MEMORY, "%s: no host memory for the state of %u frames", name,
+                           n_frames);
         goto free;
     }
+    memcpy(b->name, name, sizeof name);
     snprintf(name, sizeof name, "belay-card-%d", card);
-    b->fd = blyi_sys_memfd_create(name, MFD_CLOEXEC);
+    b->fd = blyi_sys_memfd_create(card == BLYI_BACKING_HOST ? "belay-host" : name, MFD_CLOEXEC);
     if (b->fd < 0) {
-        status = blyi_fail(BLY_E_SYSTEM, "card %d: memfd_create: %s", card, strerror(errno));
+        status = blyi_fail(BLY_E_SYSTEM, "%s: memfd_create: %s", b->name, strerror(errno));
         goto free;
     }
     if (blyi_sys_ftruncate(b->fd, (off_t)(n_frames * BLYI_FRAME_SIZE)) != 0) {
-        status = blyi_fail(BLY_E_SYSTEM, "card %d: ftruncate of its memfd to %s: %s", card,
+        status = blyi_fail(BLY_E_SYSTEM, "%s: ftruncate of its memfd to %s: %s", b->name,
                            blyi_size_text(n_frames * BLYI_FRAME_SIZE, text), strerror(errno));
         goto close;
     }
@@ -198,9 +204,9 @@ static bly_status commit_run_locked(struct blyi_backing *b, uint32_t first, uint
     blyi_host_room_give((count - done) * BLYI_FRAME_SIZE);
     blyi_stat_add(BLYI_STAT_host_short, 1);
     char text[BLYI_HOST_ROOM_TEXT];
-    return blyi_fail(
-        BLY_E_HOST_MEMORY, "card %d: the host refused memory for frame %u, the %u. of %u: %s; %s",
-        b->card, first + done, done + 1, count, strerror(error), blyi_host_room_text(text));
+    return blyi_fail(BLY_E_HOST_MEMORY,
+                     "%s: the host refused memory for frame %u, the %u. of %u: %s; %s", b->name,
+                     first + done, done + 1, count, strerror(error), blyi_host_room_text(text));
 }
 
 /* Not under a lock: trimming takes the locks of other backings. */
@@ -213,9 +219,9 @@ static bly_status book(struct blyi_backing *b, uint32_t n_frames)
         char asked[BLYI_SIZE_TEXT], text[BLYI_HOST_ROOM_TEXT];
         blyi_stat_add(BLYI_STAT_host_short, 1);
         return blyi_fail(BLY_E_HOST_MEMORY,
-                         "card %d: the host, not the card, is short of memory: %s to back %u "
+                         "%s: the host, not the card, is short of memory: %s to back %u "
                          "frames of 2 MiB were asked, %s",
-                         b->card, blyi_size_text(bytes, asked), n_frames,
+                         b->name, blyi_size_text(bytes, asked), n_frames,
                          blyi_host_room_text(text));
     }
     return BLY_OK;

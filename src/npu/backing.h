@@ -16,6 +16,8 @@
 
 struct blyi_backing;
 
+#define BLYI_BACKING_HOST 64 /* in place of a card: physical memory of the host (vmm.h) */
+
 enum blyi_backing_pages { BLYI_BACKING_HUGE, BLYI_BACKING_SMALL };
 
 /* E_SYSTEM, E_HOST_MEMORY. Options PAGES and RESIDENT are read here. */

@@ -21,6 +21,11 @@ static struct blyi_lock lock = BLYI_LOCK_INIT(BLYI_RANK_EVENT);
 /* The blocked streams with a deadline; their number is small, so the list is searched. */
 static struct blyi_list timed = BLYI_LIST_INIT(timed);
 
+/* Streams that wait for memory, and how often they were told to look again. */
+#define LOOK_NS 200000u
+static struct blyi_list looking = BLYI_LIST_INIT(looking);
+static uint32_t n_looking, look_turn;
+
 enum timer_state { TIMER_NONE, TIMER_RUNS, TIMER_STOPS };
 static uint32_t timer_state; /* under `lock` */
 static uint32_t timer_word;  /* futex: moves when `timed` or timer_state changes */
@@ -51,8 +56,12 @@ static void unblock_locked(struct blyi_stream *stream)
     blyi_list_remove(&stream->block.link);
     blyi_list_remove(&stream->block.timer);
     stream->block.blocked = false;
+    if (stream->block.looks)
+        __atomic_store_n(&n_looking, n_looking - 1, __ATOMIC_RELAXED);
     stream->block.paused = false;
+    stream->block.looks = false;
     stream->block.event = NULL;
+    stream->block.n_pending = NULL;
 }
 
 /* Streams that were unblocked, linked by `next` (theirs to use for whoever owns them). */
@@ -73,7 +82,7 @@ bool blyi_block_on_stream(struct blyi_stream *stream, struct blyi_stream *after,
     /* Told first, looked at second: see queue.h. */
     blyi_queue_watch(after, position + 1);
     if (__atomic_load_n(&after->completed, __ATOMIC_SEQ_CST) <= position &&
-        (blyi_queue_control(stream) & BLYI_CONTROL_DROP) == 0) {
+        (blyi_queue_control(stream) & BLYI_CONTROL_SKIP) == 0) {
         stream->block.position = position;
         block_locked(stream, &after->watchers, deadline);
         blocked = true;
@@ -86,7 +95,7 @@ bool blyi_block_on_event(struct blyi_stream *stream, struct blyi_event *event, u
 {
     bool blocked = false;
     blyi_lock_take(&lock);
-    if (!event->flag && (blyi_queue_control(stream) & BLYI_CONTROL_DROP) == 0) {
+    if (!event->flag && (blyi_queue_control(stream) & BLYI_CONTROL_SKIP) == 0) {
         stream->block.event = event;
         block_locked(stream, &event->watchers, deadline);
         blocked = true;
@@ -100,13 +109,99 @@ bool blyi_block_paused(struct blyi_stream *stream)
     bool blocked = false;
     blyi_lock_take(&lock);
     uint32_t control = blyi_queue_control(stream);
-    if ((control & BLYI_CONTROL_PAUSED) && (control & BLYI_CONTROL_DROP) == 0) {
+    if ((control & BLYI_CONTROL_PAUSED) && (control & BLYI_CONTROL_SKIP) == 0) {
         stream->block.paused = true;
         block_locked(stream, NULL, 0);
         blocked = true;
     }
     blyi_lock_drop(&lock);
     return blocked;
+}
+
+bool blyi_block_deadline(struct blyi_stream *stream, uint64_t timeout_ns, uint64_t *deadline)
+{
+    *deadline = 0;
+    if (timeout_ns == 0)
+        return true;
+    if (stream->began_ns == 0)
+        stream->began_ns = blyi_clock_ns();
+    if (__builtin_add_overflow(stream->began_ns, timeout_ns, deadline))
+        *deadline = 0;
+    return *deadline == 0 || blyi_clock_ns() < *deadline;
+}
+
+enum blyi_block_result blyi_block_at(struct blyi_stream *stream, struct blyi_list *watchers,
+                                     bool (*take)(void *arg), void *arg, uint64_t deadline,
+                                     const uint32_t *n_pending)
+{
+    enum blyi_block_result result = BLYI_BLOCK_TAKEN;
+    blyi_lock_take(&lock);
+    if (!take(arg)) {
+        if (deadline == 1) {
+            result = BLYI_BLOCK_LATE;
+        } else if ((blyi_queue_control(stream) & BLYI_CONTROL_SKIP) == 0) {
+            stream->block.n_pending = n_pending;
+            block_locked(stream, watchers, deadline);
+            result = BLYI_BLOCK_BLOCKED;
+        }
+    }
+    blyi_lock_drop(&lock);
+    return result;
+}
+
+/* Takes all out of a list of watchers; linked by `next`. */
+static struct blyi_stream *unblock_all_locked(struct blyi_list *watchers)
+{
+    struct blyi_stream *first = NULL, **end = &first;
+    BLYI_LIST_FOR_SAFE(node, watchers)
+    {
+        struct blyi_stream *stream = BLYI_CONTAINER(node, struct blyi_stream, block.link);
+        unblock_locked(stream);
+        stream->next = NULL;
+        *end = stream; /* who came first looks first */
+        end = &stream->next;
+    }
+    return first;
+}
+
+void blyi_block_change(struct blyi_list *watchers, void (*change)(void *arg), void *arg)
+{
+    blyi_lock_take(&lock);
+    change(arg);
+    struct blyi_stream *freed = unblock_all_locked(watchers);
+    blyi_lock_drop(&lock);
+    push_all(freed);
+}
+
+uint32_t blyi_block_looks(void)
+{
+    return __atomic_load_n(&look_turn, __ATOMIC_SEQ_CST);
+}
+
+bool blyi_block_to_look(struct blyi_stream *stream, uint32_t turn)
+{
+    bool blocked = false;
+    blyi_lock_take(&lock);
+    if (__atomic_load_n(&look_turn, __ATOMIC_SEQ_CST) == turn &&
+        (blyi_queue_control(stream) & BLYI_CONTROL_SKIP) == 0) {
+        stream->block.looks = true;
+        block_locked(stream, &looking, 0);
+        __atomic_store_n(&n_looking, n_looking + 1, __ATOMIC_RELAXED);
+        if (n_looking == 1)
+            poke_timer();
+        blocked = true;
+    }
+    blyi_lock_drop(&lock);
+    return blocked;
+}
+
+void blyi_block_look_again(void)
+{
+    blyi_lock_take(&lock);
+    __atomic_fetch_add(&look_turn, 1, __ATOMIC_SEQ_CST);
+    struct blyi_stream *freed = unblock_all_locked(&looking);
+    blyi_lock_drop(&lock);
+    push_all(freed);
 }
 
 void blyi_block_progress(struct blyi_stream *after)
@@ -154,7 +249,7 @@ void blyi_block_control(struct blyi_stream *stream, uint32_t set, uint32_t clear
     __atomic_fetch_or(&stream->control, set, __ATOMIC_ACQ_REL);
     __atomic_fetch_and(&stream->control, ~clear, __ATOMIC_ACQ_REL);
     uint32_t control = blyi_queue_control(stream);
-    if (stream->block.blocked && ((control & BLYI_CONTROL_DROP) ||
+    if (stream->block.blocked && ((control & BLYI_CONTROL_SKIP) ||
                                   (stream->block.paused && !(control & BLYI_CONTROL_PAUSED)))) {
         unblock_locked(stream);
         freed = true;
@@ -170,7 +265,9 @@ bool blyi_block_is_stuck(struct blyi_stream *stream)
     struct blyi_event *event = NULL;
     blyi_lock_take(&lock);
     if (stream->block.blocked && stream->block.deadline == 0) {
-        stuck = stream->block.paused;
+        stuck = stream->block.paused || stream->block.looks ||
+                (stream->block.n_pending != NULL &&
+                 __atomic_load_n(stream->block.n_pending, __ATOMIC_RELAXED) == 0);
         event = stream->block.event;
         if (event != NULL)
             __atomic_fetch_add(&event->refs, 1, __ATOMIC_RELAXED); /* the wait has one */
@@ -216,7 +313,13 @@ static void *timer_main(void *arg)
         push_all(freed);
         if (stops)
             break;
-        blyi_wait_on(&timer_word, word, nearest);
+        if (__atomic_load_n(&n_looking, __ATOMIC_RELAXED) == 0) {
+            blyi_wait_on(&timer_word, word, nearest);
+            continue;
+        }
+        /* In real time, whatever the clock is. */
+        blyi_sys_futex_wait(&timer_word, word, LOOK_NS);
+        blyi_block_look_again();
     }
     return NULL;
 }

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 struct blyi_event;
+struct blyi_list;
 struct blyi_stream;
 
 /* Owner only; true: the stream is blocked and the caller may not touch it any more. False: no
@@ -23,6 +24,24 @@ bool blyi_block_on_stream(struct blyi_stream *stream, struct blyi_stream *after,
                           uint64_t deadline);
 bool blyi_block_on_event(struct blyi_stream *stream, struct blyi_event *event, uint64_t deadline);
 bool blyi_block_paused(struct blyi_stream *stream);
+
+/* The deadline of a wait that began when its task first ran; 0: no limit. False: it is over. */
+bool blyi_block_deadline(struct blyi_stream *stream, uint64_t timeout_ns, uint64_t *deadline);
+
+/* A condition that streams wait for, looked at and taken under the lock: take() returns whether
+ * it holds. deadline 0: none, 1: it is over. *n_pending counts what may still make it hold. */
+enum blyi_block_result { BLYI_BLOCK_TAKEN, BLYI_BLOCK_BLOCKED, BLYI_BLOCK_LATE };
+enum blyi_block_result blyi_block_at(struct blyi_stream *stream, struct blyi_list *watchers,
+                                     bool (*take)(void *arg), void *arg, uint64_t deadline,
+                                     const uint32_t *n_pending);
+/* Changes what the condition looks at and lets all that wait look again. */
+void blyi_block_change(struct blyi_list *watchers, void (*change)(void *arg), void *arg);
+
+/* Streams that wait for memory: blocked until somebody says that it may have changed since
+ * `turn`, or some time is over. False: look again. The timer must run. */
+uint32_t blyi_block_looks(void);
+bool blyi_block_to_look(struct blyi_stream *stream, uint32_t turn);
+void blyi_block_look_again(void);
 
 /* `after` has made progress; called by its owner. */
 void blyi_block_progress(struct blyi_stream *after);

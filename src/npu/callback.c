@@ -88,7 +88,7 @@ static void *thread_main(void *arg)
     blyi_thread_state.explicit_generation = thread->generation;
     while ((stream = next_stream(thread)) != NULL) {
         struct blyi_task *task = blyi_queue_head(stream);
-        if ((blyi_queue_control(stream) & BLYI_CONTROL_DROP) == 0) {
+        if ((blyi_queue_control(stream) & BLYI_CONTROL_SKIP) == 0) {
             const struct blyi_stream *before = blyi_callback_enter(stream);
             task->u.host.fn(task->u.host.arg);
             blyi_callback_leave(before);

@@ -7,6 +7,7 @@
 #include "npu/freed.h"
 #include "npu/memory.h"
 #include "npu/partial.h"
+#include "npu/physical.h"
 #include "npu/shortage.h"
 #include "base/assert.h"
 #include "base/fail.h"
@@ -64,6 +65,10 @@ static bly_status load_model(int id, struct blyi_model *model, uint64_t *total)
     return BLY_OK;
 }
 
+/* A process whose address space is limited (ulimit -v) gets a window smaller than the card, and
+ * is told when that is what ran out. */
+#define WINDOW_LEAST GiB
+
 static uint64_t window_size(uint64_t total)
 {
     uint64_t size = (uint64_t)blyi_option_int(BLYI_OPT_WINDOW);
@@ -109,10 +114,12 @@ static bly_status open_locked(int id, struct blyi_card **out)
     status = blyi_backing_create(id, n_frames, &card->backing);
     if (status != BLY_OK)
         goto release;
-    status = blyi_window_create(id, window_size(total), total, &card->window);
+    status = blyi_window_create(id, window_size(total), total < WINDOW_LEAST ? total : WINDOW_LEAST,
+                                &card->window);
     if (status != BLY_OK)
         goto release;
     blyi_lock_init(&card->lock, BLYI_RANK_CARD);
+    blyi_list_init(&card->physicals);
     BLYI_PROBE(CARD_OPEN, .card = id, .size = total, .aux = (int64_t)model.overhead);
     *out = card;
     return BLY_OK;
@@ -148,6 +155,7 @@ bly_status blyi_card_open(int id, struct blyi_card **out)
 
 void blyi_card_close(struct blyi_card *card)
 {
+    blyi_physical_free_all(card);
     blyi_mem_free_all(card);
     while (card->n_bound > 0)
         blyi_card_unbind(card);
@@ -188,7 +196,8 @@ static bly_status take_overhead_locked(struct blyi_card *card)
         return blyi_shortage_cap_locked(card, bytes, bytes, "the runtime's overhead");
     if (n > 0 && !blyi_frames_take_run(card->frames, n, 1, &card->overhead_first)) {
         blyi_cap_give(bytes);
-        return blyi_shortage_card_locked(card, bytes, BLYI_SHORT_RUN, "the runtime's overhead");
+        return blyi_shortage_card_locked(card, bytes, bytes, BLYI_SHORT_RUN,
+                                         "the runtime's overhead");
     }
     card->overhead_frames = n;
     __atomic_store_n(&card->overhead, bytes, __ATOMIC_RELAXED); /* shortage.c reads it */
@@ -261,6 +270,16 @@ bool blyi_card_take_event(struct blyi_card *card)
 void blyi_card_give_event(struct blyi_card *card)
 {
     give_one(&card->n_events);
+}
+
+bool blyi_card_take_notify(struct blyi_card *card)
+{
+    return take_one(&card->n_notifies, card->model.notifies);
+}
+
+void blyi_card_give_notify(struct blyi_card *card)
+{
+    give_one(&card->n_notifies);
 }
 
 bool blyi_card_audit(struct blyi_card *card)

@@ -35,7 +35,8 @@ struct blyi_card {
     struct blyi_tree blocks;        /* struct blyi_block by address (memory.c) */
     struct blyi_partials *partials; /* frames of normal pages (partial.c) */
     struct blyi_freed *freed;       /* the last frees (freed.c) */
-    uint64_t live;                  /* backed bytes of live blocks */
+    struct blyi_list physicals;     /* memory behind handles (physical.h) */
+    uint64_t live;                  /* backed bytes of live blocks and handles */
     uint64_t peak;
     uint32_t n_bound;  /* contexts of this process on the card */
     uint64_t overhead; /* taken while n_bound > 0 */
@@ -45,7 +46,7 @@ struct blyi_card {
     } modules[BLYI_MODULE_COUNT];
 
     /* Atomic counters: against the model's limits, and of threads at `lock`. */
-    uint32_t n_streams, n_events;
+    uint32_t n_streams, n_events, n_notifies;
     uint32_t n_waiting;
 };
 
@@ -75,6 +76,8 @@ bool blyi_card_take_stream(struct blyi_card *card);
 void blyi_card_give_stream(struct blyi_card *card);
 bool blyi_card_take_event(struct blyi_card *card);
 void blyi_card_give_event(struct blyi_card *card);
+bool blyi_card_take_notify(struct blyi_card *card);
+void blyi_card_give_notify(struct blyi_card *card);
 
 /* Everything of the card: frames, backing, window, blocks and their sums. */
 bool blyi_card_audit(struct blyi_card *card);

@@ -7,6 +7,7 @@
 
 #include <belay/base.h>
 #include <stdbool.h>
+#include "base/fail.h"
 #include "base/list.h"
 #include "base/lock.h"
 
@@ -29,6 +30,10 @@ struct blyi_context {
     uint32_t state;        /* enum blyi_context_state */
     uint64_t generation;   /* how often the structure was used: threads remember it */
     struct blyi_list link; /* among the live or the dead, under the runtime's lock */
+
+    uint32_t stops;              /* a stream of it stops on failure, hence all do (abort.c) */
+    bly_status failed;           /* atomic: what it stopped on, or BLY_OK */
+    char failure[BLYI_FAIL_MAX]; /* its sentence, written once before `failed` */
 
     struct blyi_lock lock;                /* rank CONTEXT; guards what follows */
     struct blyi_list streams;             /* by rising id */

@@ -10,8 +10,10 @@
 #include "base/site.h"
 #include "base/stat.h"
 #include "npu/card.h"
+#include "npu/context.h"
 #include "npu/copy_inside.h"
 #include "npu/fault.h"
+#include "npu/gate.h"
 #include "npu/guard.h"
 #include "npu/memory.h"
 #include "npu/pinned.h"
@@ -77,15 +79,28 @@ static bool do_move(struct move *move, uintptr_t *address)
 }
 
 /* A range of a card must be live there; host memory is found out by touching it. */
-static bly_status check_range(const void *address, uint64_t size, enum blyi_access access)
+static bly_status check_range(const void *address, uint64_t size, enum blyi_access access,
+                              int accessor)
 {
-    int card;
     if (unlikely(size - 1 > UINTPTR_MAX - (uintptr_t)address))
         return blyi_fail(BLY_E_FAULT, "%" PRIu64 " bytes from %p go beyond the end of memory", size,
                          address);
-    if (blyi_place_of(address, &card) == BLYI_PLACE_CARD)
-        return blyi_mem_use(address, size, access);
-    return BLY_OK;
+    return blyi_mem_use_by(address, size, access, accessor);
+}
+
+/* Whose rights a copy needs: those of the card that makes it (`issuer`; -1: of the thread's
+ * context) when the memory of two cards is involved, else of the memory's own (-1). */
+static int accessor_of(const void *dst, const void *src, int issuer)
+{
+    int to = -1, from = -1;
+    if (blyi_place_of(dst, &to) != BLYI_PLACE_CARD ||
+        blyi_place_of(src, &from) != BLYI_PLACE_CARD || to == from || to < 0 || from < 0)
+        return -1;
+    if (issuer < 0 && blyi_device_get(&issuer) != BLY_OK) {
+        blyi_fail_clear();
+        return to;
+    }
+    return issuer;
 }
 
 static bly_status moved(const struct move *move, bool done, uintptr_t address)
@@ -93,6 +108,10 @@ static bly_status moved(const struct move *move, bool done, uintptr_t address)
     if (likely(done))
         return BLY_OK;
     bool in_dst = address - (uintptr_t)move->dst < move->size;
+    /* Freed or unmapped meanwhile: the check says what it was. */
+    bly_status status = blyi_mem_use((void *)address, 1, in_dst ? BLYI_WRITE : BLYI_READ);
+    if (status != BLY_OK)
+        return status;
     return blyi_fail(BLY_E_FAULT,
                      "%s of %" PRIu64 " bytes to %p: host memory at 0x%" PRIxPTR
                      " cannot be %s, %" PRIu64 " bytes from its start",
@@ -101,16 +120,21 @@ static bly_status moved(const struct move *move, bool done, uintptr_t address)
                      (uint64_t)(address - (in_dst ? (uintptr_t)move->dst : (uintptr_t)move->src)));
 }
 
-static bly_status copy_range(void *dst, const void *src, uint64_t size)
+static bly_status copy_range(void *dst, const void *src, uint64_t size, int issuer)
 {
-    bly_status status = check_range(src, size, BLYI_READ);
+    int accessor = accessor_of(dst, src, issuer);
+    uint32_t gate = blyi_gate_enter(); /* no frame moves from the check to the last byte */
+    bly_status status = check_range(src, size, BLYI_READ, accessor);
     if (status == BLY_OK)
-        status = check_range(dst, size, BLYI_WRITE);
-    if (status != BLY_OK)
+        status = check_range(dst, size, BLYI_WRITE, accessor);
+    if (status != BLY_OK) {
+        blyi_gate_leave(gate);
         return status;
+    }
     struct move move = {.dst = dst, .src = src, .size = size};
     uintptr_t address = 0;
     bool done = do_move(&move, &address);
+    blyi_gate_leave(gate);
     status = moved(&move, done, address);
     if (status == BLY_OK)
         blyi_stat_add(BLYI_STAT_copy_bytes, size);
@@ -119,12 +143,16 @@ static bly_status copy_range(void *dst, const void *src, uint64_t size)
 
 static bly_status set_range(void *dst, uint8_t value, uint64_t size)
 {
-    bly_status status = check_range(dst, size, BLYI_WRITE);
-    if (status != BLY_OK)
+    uint32_t gate = blyi_gate_enter();
+    bly_status status = check_range(dst, size, BLYI_WRITE, -1);
+    if (status != BLY_OK) {
+        blyi_gate_leave(gate);
         return status;
+    }
     struct move move = {.dst = dst, .size = size, .is_set = true, .value = value};
     uintptr_t address = 0;
     bool done = do_move(&move, &address);
+    blyi_gate_leave(gate);
     status = moved(&move, done, address);
     if (status == BLY_OK)
         blyi_stat_add(BLYI_STAT_set_bytes, size);
@@ -139,8 +167,9 @@ static bool span_of(uint64_t pitch, uint64_t width, uint64_t height, uint64_t *s
 }
 
 static bly_status copy_rows(void *dst, uint64_t dpitch, const void *src, uint64_t spitch,
-                            uint64_t width, uint64_t height)
+                            uint64_t width, uint64_t height, int issuer)
 {
+    int accessor = accessor_of(dst, src, issuer);
     uint64_t dspan, sspan;
     if (!span_of(dpitch, width, height, &dspan) || !span_of(spitch, width, height, &sspan))
         return blyi_fail(BLY_E_FAULT,
@@ -149,15 +178,16 @@ static bly_status copy_rows(void *dst, uint64_t dpitch, const void *src, uint64_
                          height, dpitch, spitch);
     /* All rows are checked before the first is written: a refused copy changes nothing. */
     for (uint64_t row = 0; row < height; row++) {
-        bly_status status = check_range((const char *)src + row * spitch, width, BLYI_READ);
+        bly_status status =
+            check_range((const char *)src + row * spitch, width, BLYI_READ, accessor);
         if (status == BLY_OK)
-            status = check_range((char *)dst + row * dpitch, width, BLYI_WRITE);
+            status = check_range((char *)dst + row * dpitch, width, BLYI_WRITE, accessor);
         if (status != BLY_OK)
             return status;
     }
     for (uint64_t row = 0; row < height; row++) {
         bly_status status =
-            copy_range((char *)dst + row * dpitch, (const char *)src + row * spitch, width);
+            copy_range((char *)dst + row * dpitch, (const char *)src + row * spitch, width, issuer);
         if (status != BLY_OK)
             return status;
     }
@@ -171,7 +201,7 @@ bly_status blyi_copy_now(void *dst, const void *src, uint64_t size)
         return status;
     BLYI_PROBE(COPY, .card = -1, .address = (uintptr_t)dst, .other = (uintptr_t)src, .size = size);
     blyi_stat_add(BLYI_STAT_tasks_inline, 1);
-    return copy_range(dst, src, size);
+    return copy_range(dst, src, size, -1);
 }
 
 bly_status blyi_set_now(void *dst, uint8_t value, uint64_t size)
@@ -193,17 +223,19 @@ bly_status blyi_copy2d_now(void *dst, uint64_t dpitch, const void *src, uint64_t
     BLYI_PROBE(COPY, .card = -1, .address = (uintptr_t)dst, .other = (uintptr_t)src,
                .size = width * height);
     blyi_stat_add(BLYI_STAT_tasks_inline, 1);
-    return copy_rows(dst, dpitch, src, spitch, width, height);
+    return copy_rows(dst, dpitch, src, spitch, width, height, -1);
 }
 
 bly_status blyi_copy_task(const struct blyi_stream *stream, const struct blyi_task *task)
 {
     bly_status status;
     if (task->kind == BLYI_TASK_COPY)
-        status = copy_range(task->u.copy.dst, task->u.copy.src, task->u.copy.size);
+        status =
+            copy_range(task->u.copy.dst, task->u.copy.src, task->u.copy.size, stream->card->id);
     else if (task->kind == BLYI_TASK_COPY2D)
         status = copy_rows(task->u.copy2d.dst, task->u.copy2d.dpitch, task->u.copy2d.src,
-                           task->u.copy2d.spitch, task->u.copy2d.width, task->u.copy2d.height);
+                           task->u.copy2d.spitch, task->u.copy2d.width, task->u.copy2d.height,
+                           stream->card->id);
     else
         status = set_range(task->u.set.dst, task->value, task->u.set.size);
     if (status != BLY_OK) {
@@ -261,7 +293,7 @@ bly_status blyi_copy_async(void *dst, const void *src, uint64_t size, void *hand
                    .other = (uintptr_t)src, .size = size, .site = site);
         if (is_pageable(dst) || is_pageable(src)) {
             drain(stream);
-            status = copy_range(dst, src, size);
+            status = copy_range(dst, src, size, stream->card->id);
         } else {
             struct blyi_task task = {.kind = BLYI_TASK_COPY, .site = site};
             task.u.copy.dst = dst;
@@ -310,7 +342,7 @@ bly_status blyi_copy2d_async(void *dst, uint64_t dpitch, const void *src, uint64
                    .other = (uintptr_t)src, .size = width * height, .site = site);
         if (is_pageable(dst) || is_pageable(src)) {
             drain(stream);
-            status = copy_rows(dst, dpitch, src, spitch, width, height);
+            status = copy_rows(dst, dpitch, src, spitch, width, height, stream->card->id);
         } else {
             struct blyi_task task = {.kind = BLYI_TASK_COPY2D, .site = site};
             task.u.copy2d.dst = dst;

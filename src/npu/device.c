@@ -10,10 +10,13 @@
 #include "base/probe.h"
 #include "base/site.h"
 #include "base/sys.h"
+#include "npu/abort.h"
 #include "npu/card.h"
 #include "npu/context.h"
 #include "npu/context_inside.h"
 #include "npu/memory.h"
+#include "npu/notify.h"
+#include "npu/physical.h"
 #include "npu/queue.h"
 #include "npu/runtime.h"
 #include "npu/stream.h"
@@ -160,6 +163,8 @@ static void tear_down(int card, struct blyi_context *context)
     __atomic_store_n(&context->state, BLYI_CONTEXT_DYING, __ATOMIC_RELEASE);
     warn_explicit(card);
     blyi_context_teardown(context, true);
+    blyi_notify_end_all(open);
+    blyi_physical_free_all(open);
     blyi_mem_free_all(open);
     blyi_lock_take(&blyi_contexts_lock);
     end_busy_locked(&devices[card]);
@@ -235,6 +240,7 @@ bly_status blyi_device_sync(uint64_t timeout_ns)
     while ((stream = blyi_context_next_stream(context, stream)) != NULL) {
         if (!blyi_stream_is_waited_for(stream))
             continue;
+        struct blyi_abort_mark mark = blyi_abort_mark(stream);
         uint64_t target = blyi_queue_issued(stream);
         status = blyi_queue_await_until(stream, target, deadline);
         if (status != BLY_OK) {
@@ -246,12 +252,17 @@ bly_status blyi_device_sync(uint64_t timeout_ns)
             blyi_queue_unref(stream);
             return status;
         }
+        status = blyi_abort_since(stream, mark);
+        if (status != BLY_OK) {
+            blyi_queue_unref(stream);
+            return status;
+        }
         /* The first failure is told; those of other streams wait for their own turn. */
         if (failure == BLY_OK)
             failure = blyi_queue_take_failure(stream);
     }
     BLYI_PROBE(CARD_SYNC, .card = context->card->id);
-    return failure;
+    return failure != BLY_OK ? failure : blyi_context_failure(context);
 }
 
 void blyi_device_finalise(void)
@@ -262,9 +273,11 @@ void blyi_device_finalise(void)
         blyi_lock_drop(&blyi_contexts_lock);
         struct blyi_card *open = blyi_card_get(card);
         if (held && release(card, true) != BLY_OK)
-            blyi_fail_clear(); /* another thread reset it meanwhile */
-        else if (!held && open != NULL)
-            blyi_mem_free_all(open); /* what explicit contexts left */
+            blyi_fail_clear();            /* another thread reset it meanwhile */
+        else if (!held && open != NULL) { /* what explicit contexts left */
+            blyi_physical_free_all(open);
+            blyi_mem_free_all(open);
+        }
     }
     blyi_device_set_default(-1);
 }

@@ -13,6 +13,7 @@
 #include "base/stat.h"
 #include "base/sys.h"
 #include "npu/card.h"
+#include "npu/fault.h"
 #include "npu/guard.h"
 #include "npu/queue.h"
 #include "npu/wait.h"
@@ -28,12 +29,17 @@ struct ready {
     struct blyi_stream *first, *last;
 };
 
+/* The second thread of an engine that runs kernels. */
+enum spare { SPARE_NONE, SPARE_WAITS, SPARE_TAKES, SPARE_ENDS };
+
 struct engine {
     int card;
     enum blyi_engine_kind kind;
     struct ready ready[PRIORITIES]; /* the thread's own */
     uint32_t stop;                  /* asked to end once there is nothing to do */
-    uint32_t running;               /* futex; 1: a thread owns the structure, see engine_main() */
+    uint32_t running;               /* futex; 1: a thread owns the structure, see serve() */
+    uint32_t spare;                 /* futex: enum spare */
+    struct blyi_stream *lost;       /* handed over to the spare thread */
 
     /* Those who push write here, the engine looks. */
     alignas(BLYI_CACHE_LINE) struct blyi_stream *inbox; /* newest first */
@@ -155,7 +161,20 @@ static bool claim(struct engine *engine)
                                        __ATOMIC_RELAXED);
 }
 
-static void run_streams(struct engine *engine)
+/* Moves the spare thread on from waiting; false: none waits. */
+static bool move_spare(struct engine *engine, enum spare to)
+{
+    uint32_t waits = SPARE_WAITS;
+    if (!__atomic_compare_exchange_n(&engine->spare, &waits, to, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_ACQUIRE))
+        return false;
+    blyi_sys_futex_wake(&engine->spare, 1);
+    return true;
+}
+
+/* False: a kernel was left in the middle; the spare thread has the engine now, and this one may
+ * do nothing that takes a lock. */
+static bool run_streams(struct engine *engine)
 {
     struct blyi_stream *held = NULL, *stream;
     while ((stream = next_stream(engine, held)) != NULL) {
@@ -169,23 +188,61 @@ static void run_streams(struct engine *engine)
             break;
         case BLYI_RUN_GONE:
             break;
+        case BLYI_RUN_LOST:
+            engine->lost = stream;
+            if (move_spare(engine, SPARE_TAKES))
+                return false;
+            engine->lost = NULL; /* the host gave no second thread: make do with this one */
+            blyi_stream_lost(stream);
+            ready_push(engine, stream);
+            break;
         }
     }
+    return true;
 }
 
-static void *engine_main(void *arg)
+static void serve(struct engine *engine)
 {
-    struct engine *engine = arg;
     blyi_guard_hold();
     do {
-        run_streams(engine);
+        if (!run_streams(engine))
+            return;
+        move_spare(engine, SPARE_ENDS);
         __atomic_store_n(&engine->stop, 0, __ATOMIC_RELAXED);
         /* Sequentially consistent against blyi_engine_push(): it sees that nobody runs, or we
          * see what it pushed, and go on unless it was quicker to start another thread. */
         __atomic_exchange_n(&engine->running, 0, __ATOMIC_SEQ_CST);
         blyi_sys_futex_wake(&engine->running, INT32_MAX);
     } while (__atomic_load_n(&engine->inbox, __ATOMIC_SEQ_CST) != NULL && claim(engine));
+}
+
+static void *engine_main(void *arg)
+{
+    serve(arg);
+    blyi_fault_thread_end();
     return NULL;
+}
+
+static bly_status need_spare(struct engine *engine);
+
+static void *spare_main(void *arg)
+{
+    struct engine *engine = arg;
+    uint32_t now;
+    while ((now = __atomic_load_n(&engine->spare, __ATOMIC_ACQUIRE)) == SPARE_WAITS)
+        blyi_sys_futex_wait(&engine->spare, SPARE_WAITS, 0);
+    struct blyi_stream *stream = engine->lost;
+    if (now == SPARE_TAKES)
+        engine->lost = NULL;
+    __atomic_store_n(&engine->spare, SPARE_NONE, __ATOMIC_RELEASE);
+    if (now == SPARE_ENDS)
+        return NULL;
+    if (need_spare(engine) != BLY_OK)
+        blyi_fail_clear(); /* the next launch tries again */
+    blyi_stat_add(BLYI_STAT_engines_lost, 1);
+    blyi_stream_lost(stream);
+    ready_push(engine, stream);
+    return engine_main(engine);
 }
 
 static const char *thread_name(enum blyi_engine_kind kind)
@@ -196,6 +253,30 @@ static const char *thread_name(enum blyi_engine_kind kind)
 #undef ENGINE_NAME
     };
     return names[kind];
+}
+
+static bly_status make_thread(struct engine *engine, void *(*fn)(void *))
+{
+    pthread_t thread;
+    int error = blyi_sys_thread_create(&thread, thread_name(engine->kind), fn, engine);
+    if (error != 0)
+        return blyi_fail(BLY_E_SYSTEM, "card %d: the thread of engine %s cannot be made: %s",
+                         engine->card, thread_name(engine->kind), strerror(error));
+    pthread_detach(thread);
+    return BLY_OK;
+}
+
+/* One that is about to take over or to end is as good as one that waits. */
+static bly_status need_spare(struct engine *engine)
+{
+    uint32_t none = SPARE_NONE;
+    if (!__atomic_compare_exchange_n(&engine->spare, &none, SPARE_WAITS, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_ACQUIRE))
+        return BLY_OK;
+    bly_status status = make_thread(engine, spare_main);
+    if (status != BLY_OK)
+        __atomic_store_n(&engine->spare, SPARE_NONE, __ATOMIC_RELEASE);
+    return status;
 }
 
 /* Aligned by hand: host.h gives what malloc aligns. */
@@ -221,15 +302,10 @@ static bly_status start_locked(int card, enum blyi_engine_kind kind)
     }
     if (!claim(engine))
         return BLY_OK;
-    pthread_t thread;
-    int error = blyi_sys_thread_create(&thread, thread_name(kind), engine_main, engine);
-    if (error != 0) {
+    bly_status status = make_thread(engine, engine_main);
+    if (status != BLY_OK)
         __atomic_store_n(&engine->running, 0, __ATOMIC_SEQ_CST);
-        return blyi_fail(BLY_E_SYSTEM, "card %d: the thread of engine %s cannot be made: %s", card,
-                         thread_name(kind), strerror(error));
-    }
-    pthread_detach(thread);
-    return BLY_OK;
+    return status;
 }
 
 static bool is_running(const struct engine *engine)
@@ -245,6 +321,17 @@ bly_status blyi_engine_need(int card, enum blyi_engine_kind kind)
     bly_status status = start_locked(card, kind);
     blyi_lock_drop(&lock);
     return status;
+}
+
+bly_status blyi_engine_need_spare(int card, enum blyi_engine_kind kind)
+{
+    bly_status status = blyi_engine_need(card, kind);
+    if (status != BLY_OK)
+        return status;
+    struct engine *engine = __atomic_load_n(&engines[card][kind], __ATOMIC_ACQUIRE);
+    if (likely(__atomic_load_n(&engine->spare, __ATOMIC_ACQUIRE) != SPARE_NONE))
+        return BLY_OK;
+    return need_spare(engine);
 }
 
 void blyi_engine_push(struct blyi_stream *stream)

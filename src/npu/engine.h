@@ -6,6 +6,10 @@
  * An engine takes streams from its inbox, runs up to a quantum of tasks of the most urgent one,
  * and looks again. A stream whose ring is empty stays with the engine while that is awake
  * (polling it spares submitter and engine the hand-over) and is let go before it sleeps.
+ *
+ * An engine that runs kernels has a second thread in reserve. A kernel that faults is left in the
+ * middle, with whatever locks its libraries held, so its thread does nothing but hand the engine
+ * over and end; the reserve thread completes the task and makes the next reserve.
  */
 #ifndef BLYI_ENGINE_H
 #define BLYI_ENGINE_H
@@ -32,6 +36,8 @@ enum blyi_engine_kind {
 
 /* Starts the engine when it is not there. E_SYSTEM, E_HOST_MEMORY. */
 bly_status blyi_engine_need(int card, enum blyi_engine_kind kind);
+/* The same, with a thread in reserve: before a kernel is queued. */
+bly_status blyi_engine_need_spare(int card, enum blyi_engine_kind kind);
 /* Hands over a scheduled stream to the engine of stream->engine, which was needed once. No lock
  * and no system call while the engine is awake. */
 void blyi_engine_push(struct blyi_stream *stream);
@@ -45,7 +51,10 @@ enum blyi_run {
     BLYI_RUN_DRAINED, /* no task left; still owned */
     BLYI_RUN_AGAIN,   /* quantum used up; still owned */
     BLYI_RUN_GONE,    /* owned by somebody else now */
+    BLYI_RUN_LOST,    /* still owned, but the thread may do nothing more: a kernel faulted */
 };
 enum blyi_run blyi_stream_run(struct blyi_stream *stream, enum blyi_engine_kind kind);
+/* Completes the task at which a stream was lost; it is owned by the caller then. */
+void blyi_stream_lost(struct blyi_stream *stream);
 
 #endif

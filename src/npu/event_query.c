@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "base/probe.h"
 #include "npu/block.h"
+#include "npu/abort.h"
 #include "npu/card.h"
 #include "npu/event.h"
 #include "npu/event_inside.h"
@@ -77,8 +78,12 @@ bly_status blyi_event_sync(void *handle, uint64_t timeout_ns)
     struct blyi_stream *stream;
     uint64_t position;
     if (status == BLY_OK && blyi_event_last(event, &stream, &position)) {
+        struct blyi_abort_mark mark = blyi_abort_mark(stream);
+        bool waits = blyi_queue_completed(stream) <= position;
         status = blyi_queue_await(stream, position + 1, timeout_ns);
-        if (status != BLY_OK)
+        if (status == BLY_OK && waits)
+            status = blyi_abort_since(stream, mark);
+        else if (status != BLY_OK)
             blyi_fail(status,
                       "event %" PRIu32 " of card %d: the record on stream %" PRIu32
                       " has not run within %" PRIu64 " ms; %" PRIu64 " tasks are before it",

@@ -35,4 +35,29 @@ void blyi_fault_watch(blyi_fault_watcher *watcher);
 bool blyi_fault_try(void (*fn)(void *arg), void *arg, const struct blyi_fault_range ranges[2],
                     uintptr_t *address);
 
+/* User code that may fault anywhere: SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGTRAP of its own
+ * instructions end it, and so does blyi_fault_stop(). */
+struct blyi_fault_kernel {
+    uintptr_t token; /* of this run; never of another */
+    /* Why it was left. */
+    bool stopped;
+    bool has_address;
+    int signal;
+    uintptr_t address;
+    uintptr_t instruction;
+    /* fault.c */
+    uintptr_t stack;
+};
+
+/* Handlers of the further signals, at the first kernel. E_SYSTEM. */
+bly_status blyi_fault_install_kernel(void);
+/* False: fn was left in the middle and may hold locks of other libraries: the thread does
+ * nothing more than hand over what it has. */
+bool blyi_fault_run(void (*fn)(void *arg), void *arg, struct blyi_fault_kernel *kernel);
+/* Asks the run with this token in that thread to end. It may miss (the code is inside a call of
+ * ours): repeat until the run is over. [any] */
+void blyi_fault_stop(int32_t tid, uintptr_t token);
+/* A thread that ran kernels ends. */
+void blyi_fault_thread_end(void);
+
 #endif

@@ -6,6 +6,7 @@
 #include "npu/mem_block.h"
 #include "npu/memory.h"
 #include "npu/partial.h"
+#include "npu/vmm_inside.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,6 +59,8 @@ void blyi_mem_figures(struct blyi_card *card, struct blyi_mem_figures *out)
     blyi_card_lock(card);
     uint64_t whole = blyi_frames_free(card->frames) * BLYI_FRAME_SIZE;
     uint64_t unused = blyi_partials_unused(card->partials);
+    struct blyi_physical_sums sums;
+    blyi_physical_sums_locked(card, &sums);
     *out = (struct blyi_mem_figures){.total = card->total,
                                      .free = whole + unused,
                                      .huge_free = whole,
@@ -68,7 +71,11 @@ void blyi_mem_figures(struct blyi_card *card, struct blyi_mem_figures *out)
                                      .live = card->live,
                                      .peak = card->peak,
                                      .overhead = card->overhead,
-                                     .blocks = card->blocks.count};
+                                     .blocks = card->blocks.count,
+                                     .physical = sums.bytes,
+                                     .handles = sums.count,
+                                     .orphans = sums.orphans,
+                                     .orphan_bytes = sums.orphan_bytes};
     blyi_card_unlock(card);
 }
 
@@ -148,6 +155,14 @@ static bool audit_locked(struct blyi_card *card)
         end = node->key + block->backed;
         live += block->backed;
         whole += block->whole;
+    }
+    BLYI_LIST_FOR(node, &card->physicals)
+    {
+        const struct blyi_physical *p = BLYI_CONTAINER(node, struct blyi_physical, link);
+        if (!blyi_physical_audit(p))
+            return false;
+        live += p->size;
+        whole += p->size / BLYI_FRAME_SIZE;
     }
     for (unsigned i = 0; i < BLYI_MODULE_COUNT; i++)
         modules += card->modules[i].live;

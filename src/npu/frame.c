@@ -225,6 +225,16 @@ bool blyi_frames_take_below(struct blyi_frames *f, uint32_t count, uint32_t belo
     return take_exact(f, count, 1, below < f->n ? below : f->n, first);
 }
 
+bool blyi_frames_take_at(struct blyi_frames *f, uint32_t first, uint32_t count)
+{
+    if (count == 0 || first >= f->n || count > f->n - first ||
+        blyi_bits_count(free_map(f), first, first + count) != count)
+        return false;
+    blocks_carve(f, first, count);
+    mark_taken(f, first, count);
+    return true;
+}
+
 void blyi_frames_give(struct blyi_frames *f, uint32_t first, uint32_t count)
 {
     uint64_t *map = free_map(f);

@@ -36,6 +36,8 @@ bool blyi_frames_take_run(struct blyi_frames *frames, uint32_t count, uint32_t a
 /* Same, inside [0, below). */
 bool blyi_frames_take_below(struct blyi_frames *frames, uint32_t count, uint32_t below,
                             uint32_t *first);
+/* Takes exactly these frames; false when not all are free. */
+bool blyi_frames_take_at(struct blyi_frames *frames, uint32_t first, uint32_t count);
 /* Every frame of the run must be taken (checked: a double give stops the process). */
 void blyi_frames_give(struct blyi_frames *frames, uint32_t first, uint32_t count);
 

@@ -3,7 +3,9 @@
  * freed.c - a ring, searched backwards and only when something went wrong.
  */
 #include "npu/freed.h"
-#include <stddef.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include "base/clock.h"
 
 void blyi_freed_add(struct blyi_freed *freed, const struct blyi_freed_block *block)
 {
@@ -19,4 +21,16 @@ const struct blyi_freed_block *blyi_freed_find(const struct blyi_freed *freed, u
             return block;
     }
     return NULL;
+}
+
+const char *blyi_freed_when(const struct blyi_freed_block *block, char buf[BLYI_FREED_TEXT])
+{
+    char site[BLYI_SITE_TEXT];
+    uint64_t us = (blyi_clock_ns() - block->time_ns) / 1000;
+    if (block->free_site == 0)
+        snprintf(buf, BLYI_FREED_TEXT, "%" PRIu64 " us ago by a device reset", us);
+    else
+        snprintf(buf, BLYI_FREED_TEXT, "%" PRIu64 " us ago at %s", us,
+                 blyi_site_text(block->free_site, site));
+    return buf;
 }

@@ -7,12 +7,14 @@
 #define BLYI_FREED_H
 
 #include <stdint.h>
+#include "base/site.h"
 
 #define BLYI_FREED_MAX 1024
 
 struct blyi_freed_block {
     uintptr_t address;
-    uint64_t backed;
+    uint64_t asked;  /* as the program wrote it; for sentences */
+    uint64_t backed; /* how far it reached */
     uint32_t alloc_site, free_site;
     uint64_t time_ns; /* of the free */
 };
@@ -25,5 +27,9 @@ struct blyi_freed {
 void blyi_freed_add(struct blyi_freed *freed, const struct blyi_freed_block *block);
 /* The last one freed that held `address`, or NULL. */
 const struct blyi_freed_block *blyi_freed_find(const struct blyi_freed *freed, uintptr_t address);
+
+#define BLYI_FREED_TEXT (BLYI_SITE_TEXT + 64)
+/* "512 us ago at main+0x1c (prog)", or "512 us ago by a device reset" when no site did it. */
+const char *blyi_freed_when(const struct blyi_freed_block *block, char buf[BLYI_FREED_TEXT]);
 
 #endif

@@ -16,6 +16,7 @@
 #include "npu/backing.h"
 #include "npu/card.h"
 #include "npu/frame.h"
+#include "npu/vmm_inside.h"
 #include "npu/window.h"
 
 #define DENY_ACCESS 1u /* the kernel's PKEY_DISABLE_ACCESS, and the lower of a key's two bits */
@@ -79,46 +80,57 @@ static enum blyi_guard_mode mode_now(void)
     return __atomic_load_n(&blyi_guard.mode, __ATOMIC_RELAXED);
 }
 
-int blyi_guard_prot(int prot)
+void *blyi_guard_map(void *at, size_t size, int fd, off_t offset, bool host)
 {
-    return mode_now() == BLYI_GUARD_ALIAS ? PROT_NONE : prot;
+    const int both = PROT_READ | PROT_WRITE;
+    enum blyi_guard_mode mode = host ? BLYI_GUARD_OFF : mode_now();
+    /* A new mapping has no key: it gets its rights together with the key. */
+    void *mapped = blyi_sys_mmap(at, size, mode == BLYI_GUARD_OFF ? both : PROT_NONE,
+                                 MAP_SHARED | MAP_FIXED, fd, offset);
+    if (mode != BLYI_GUARD_KEYS || mapped == MAP_FAILED)
+        return mapped;
+    return blyi_sys_pkey_mprotect(at, size, both, blyi_guard.key) == 0 ? mapped : MAP_FAILED;
 }
 
-void *blyi_guard_map(void *at, size_t size, int prot, int fd, off_t offset)
+bool blyi_guard_let_host(void *at, size_t size)
 {
-    bool keys = mode_now() == BLYI_GUARD_KEYS;
-    /* A new mapping has no key: it gets its rights together with the key. */
-    void *mapped = blyi_sys_mmap(at, size, keys ? PROT_NONE : blyi_guard_prot(prot),
-                                 MAP_SHARED | MAP_FIXED, fd, offset);
-    if (!keys || mapped == MAP_FAILED)
-        return mapped;
-    if (blyi_sys_pkey_mprotect(at, size, prot, blyi_guard.key) == 0)
-        return mapped;
-    int error = errno;
-    /* Should this be refused as well, a mapping without access stays until the next one. */
-    (void)blyi_sys_mmap(at, size, PROT_NONE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-    errno = error;
-    return MAP_FAILED;
+    if (mode_now() == BLYI_GUARD_OFF)
+        return true;
+    if (blyi_guard.deny != 0) /* key 0 is everybody's */
+        return blyi_sys_pkey_mprotect(at, size, PROT_READ | PROT_WRITE, 0) == 0;
+    return blyi_sys_mprotect(at, size, PROT_READ | PROT_WRITE) == 0;
+}
+
+/* The second mapping of the memory that an entry names, or NULL. */
+static char *alias_of(const struct blyi_window *w, uint64_t entry)
+{
+    int owner = w->owner == BLYI_WINDOW_VMM ? blyi_entry_owner(entry) : w->owner;
+    if (owner == BLYI_OWNER_HOST)
+        return blyi_backing_alias(blyi_vmm.host_backing);
+    struct blyi_card *card = blyi_card_get(owner);
+    return card ? blyi_backing_alias(card->backing) : NULL;
 }
 
 uint64_t blyi_guard_way(const void *address, uint64_t size, void **way)
 {
     uintptr_t at = (uintptr_t)address;
     const struct blyi_window *w = blyi_window_find(at);
-    struct blyi_card *card = w ? blyi_card_get(w->owner) : NULL;
-    char *alias = card ? blyi_backing_alias(card->backing) : NULL;
     *way = (void *)at;
-    if (alias == NULL)
+    if (w == NULL || w->owner == BLYI_WINDOW_PINNED)
         return size;
     uint64_t entry = blyi_window_entry(w, at), inside = at % BLYI_GRANULE;
     if ((entry & BLYI_ENTRY_MAPPED) == 0)
         return 0;
+    char *alias = alias_of(w, entry);
+    if (alias == NULL)
+        return size;
     uint32_t frame = blyi_entry_frame(entry);
+    int owner = blyi_entry_owner(entry);
     uint64_t run = BLYI_GRANULE - inside;
     for (uint32_t i = 1; run < size && at + run - w->base < w->size; i++, run += BLYI_GRANULE) {
         entry = blyi_window_entry(w, at + run);
-        if ((entry & BLYI_ENTRY_MAPPED) == 0 || blyi_entry_frame(entry) != frame + i)
+        if ((entry & BLYI_ENTRY_MAPPED) == 0 || blyi_entry_frame(entry) != frame + i ||
+            blyi_entry_owner(entry) != owner)
             break;
     }
     *way = alias + frame * BLYI_FRAME_SIZE + inside;
@@ -140,8 +152,12 @@ void blyi_guard_open(void)
             blyi_window_unguard(card->window);
             blyi_card_unlock(card);
         }
-        blyi_log(BLYI_LOG_WARN, "host access to card memory is not guarded from now on: a kernel "
-                                "runs, and this processor has no protection keys");
+        blyi_lock_take(&blyi_vmm.lock);
+        if (blyi_vmm.window != NULL)
+            blyi_window_unguard(blyi_vmm.window);
+        blyi_lock_drop(&blyi_vmm.lock);
+        blyi_log(BLYI_LOG_WARN, "host access to card memory is not guarded from now on: work that "
+                                "follows its addresses runs, and protection keys are not in use");
     }
     blyi_lock_drop(&lock);
 }

@@ -99,19 +99,20 @@ static inline void blyi_guard_hold(void)
     (void)blyi_guard_enter();
 }
 
-/* mmap(MAP_SHARED | MAP_FIXED) of a card's file into its window, under guard. `prot` is what
- * engines and copies may do. MAP_FAILED with errno; nothing is mapped there then. */
-void *blyi_guard_map(void *at, size_t size, int prot, int fd, off_t offset);
-/* What to ask of mprotect() so that `prot` holds for engines and copies (keys survive it). */
-int blyi_guard_prot(int prot);
+/* mmap(MAP_SHARED | MAP_FIXED) of a card's file into a window, for reading and writing, under guard
+ * unless `host` code may touch it. MAP_FAILED with errno; what is there then has no access. */
+void *blyi_guard_map(void *at, size_t size, int fd, off_t offset, bool host);
+/* Lets host code touch what was mapped under guard. False with errno. */
+bool blyi_guard_let_host(void *at, size_t size);
 
 /* How the library's own code reaches `address`: *way. Returns how many bytes, at most `size`, can
  * be reached in a row from there; 0: no memory is behind the address. Only while has_alias; else
  * address and size themselves are right. */
 uint64_t blyi_guard_way(const void *address, uint64_t size, void **way);
 
-/* Called before the first function runs that follows card addresses by itself (a kernel). Without
- * keys the guard ends here, and card memory is open from now on; a line of the log says so. */
+/* Called before the first work is queued that follows card addresses by itself (kernels,
+ * reductions), with no lock held. Without keys the guard ends here: card memory is open from now
+ * on, and a line of the log says so. One load afterwards. */
 void blyi_guard_open(void);
 
 #endif

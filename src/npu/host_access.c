@@ -35,6 +35,7 @@
 #include "npu/fault.h"
 #include "npu/guard.h"
 #include "npu/mem_block.h"
+#include "npu/vmm_inside.h"
 
 #define TELL_MS     10000
 #define LOCK_MS     50 /* for the card's lock: others hold it for a millisecond or so */
@@ -45,9 +46,11 @@
 struct access {
     uintptr_t address;
     const char *pc;
-    struct blyi_card *card;
+    int card;               /* -1: none */
+    struct blyi_card *of;   /* its blocks hold the address; NULL: it lies in reserved addresses */
+    struct blyi_lock *lock; /* of the card or of the reserved addresses */
     bool is_write, knows_write, fatal;
-    bool locked; /* the card's lock is ours: its blocks can be read */
+    bool locked; /* the lock is ours: what it guards can be read */
     pid_t pid;
 };
 
@@ -97,17 +100,32 @@ static void put_line(void *arg, size_t i, const char *line)
         put("   #%zu %s\n", i, line);
 }
 
-static void put_owner(const struct access *access)
+static void put_mapping_locked(const struct access *access)
 {
-    char asked[BLYI_SIZE_TEXT], backed[BLYI_SIZE_TEXT], words[] = "allocated at";
-    if (!access->locked) {
-        put("   which block it is in is not known: the card is busy\n");
+    char size[BLYI_SIZE_TEXT], mapped[] = "mapped at", made[] = "physical memory allocated at";
+    const struct blyi_mapping *m = blyi_mapping_find_locked(access->address);
+    if (m == NULL) {
+        blyi_fail(BLY_E_FAULT, "nothing is mapped there");
+        if (blyi_vmm.unmapped != NULL)
+            blyi_mapping_append_unmapped_locked(access->address);
+        put("   %s\n", blyi_fail_text());
         return;
     }
-    const struct blyi_block *block = blyi_block_find_locked(access->card, access->address);
+    put("   %" PRIu64 " bytes into mapping 0x%" PRIxPTR " of %s, to which the host has no access "
+        "(aclrtMemSetAccess)\n",
+        (uint64_t)(access->address - m->node.key), (uintptr_t)m->node.key,
+        blyi_size_text(m->physical->size, size));
+    blyi_site_describe(&m->site, 1, put_line, mapped);
+    blyi_site_describe(&m->physical->site, 1, put_line, made);
+}
+
+static void put_block_locked(const struct access *access)
+{
+    char asked[BLYI_SIZE_TEXT], backed[BLYI_SIZE_TEXT], words[] = "allocated at";
+    const struct blyi_block *block = blyi_block_find_locked(access->of, access->address);
     if (block == NULL) {
         blyi_fail(BLY_E_FAULT, "no live block is there");
-        blyi_mem_append_why_locked(access->card, access->address);
+        blyi_mem_append_why_locked(access->of, access->address);
         put("   %s\n", blyi_fail_text());
         return;
     }
@@ -115,6 +133,26 @@ static void put_owner(const struct access *access)
         (uint64_t)(access->address - blyi_block_start(block)), blyi_block_start(block),
         blyi_size_text(block->asked, asked), blyi_size_text(block->backed, backed));
     blyi_site_describe(&block->site, 1, put_line, words);
+}
+
+static void put_owner(const struct access *access)
+{
+    if (!access->locked)
+        put("   which block it is in is not known: the card is busy\n");
+    else if (access->of != NULL)
+        put_block_locked(access);
+    else
+        put_mapping_locked(access);
+}
+
+/* "memory of card 0" */
+static const char *place_text(const struct access *access, char buf[48])
+{
+    if (access->card >= 0)
+        snprintf(buf, 48, "memory of card %d", access->card);
+    else
+        snprintf(buf, 48, "reserved addresses");
+    return buf;
 }
 
 /* From the faulting instruction outwards; the frames before it are ours. */
@@ -147,16 +185,16 @@ __attribute__((force_align_arg_pointer))
 static _Noreturn void
 tell(void)
 {
-    char thread[17] = "";
+    char thread[17] = "", place[48];
     prctl(PR_GET_NAME, thread, 0, 0, 0);
-    put("belay: host code %s memory of card %d at 0x%" PRIxPTR ", in thread \"%s\" of process %d\n",
-        verb(&told), told.card->id, told.address, thread, (int)told.pid);
+    put("belay: host code %s %s at 0x%" PRIxPTR ", in thread \"%s\" of process %d\n", verb(&told),
+        place_text(&told, place), told.address, thread, (int)told.pid);
     put_owner(&told);
     put_stack(&told);
     put_advice(&told);
     write_text();
     if (told.locked)
-        blyi_card_unlock(told.card);
+        blyi_lock_drop(told.lock);
     if (told.fatal)
         BLYI_PROBE(DYING, .card = -1, .aux = told.pid);
     _exit(0);
@@ -198,10 +236,10 @@ static void sleep_ms(void)
 }
 
 /* No wait without end, nor one by an own hold: the thread may be anywhere. */
-static bool lock_card(struct blyi_card *card)
+static bool try_lock(struct blyi_lock *lock)
 {
     for (int i = 0; i < LOCK_MS; i++) {
-        if (blyi_lock_try(&card->lock))
+        if (blyi_lock_try(lock))
             return true;
         sleep_ms();
     }
@@ -210,20 +248,28 @@ static bool lock_card(struct blyi_card *card)
 
 static void emit(const struct access *access)
 {
-    const struct blyi_block *block =
-        access->locked ? blyi_block_find_locked(access->card, access->address) : NULL;
     struct blyi_probe probe = {.kind = BLYI_PROBE_HOST_ACCESS,
-                               .card = access->card->id,
+                               .card = access->card,
                                .address = access->address,
                                .aux = access->is_write,
                                .pc = access->pc};
+    const struct blyi_block *block = NULL;
+    const struct blyi_mapping *mapping = NULL;
+    if (access->locked && access->of != NULL)
+        block = blyi_block_find_locked(access->of, access->address);
+    else if (access->locked)
+        mapping = blyi_mapping_find_locked(access->address);
     if (block != NULL) {
         probe.site = block->site;
         probe.other = blyi_block_start(block);
         probe.asked = probe.size = block->asked;
         probe.backed = block->backed;
+    } else if (mapping != NULL) {
+        probe.site = mapping->physical->site;
+        probe.other = mapping->node.key;
+        probe.asked = probe.size = probe.backed = mapping->physical->size;
     }
-    if ((blyi_probe_wanted >> BLYI_PROBE_HOST_ACCESS) & 1)
+    if (blyi_probe_on(BLYI_PROBE_HOST_ACCESS))
         blyi_probe_emit_slow(&probe);
 }
 
@@ -253,14 +299,35 @@ static bool wait_for_copy(pid_t copy)
 
 static void tell_briefly(const struct access *access, const char *why)
 {
-    char line[256];
+    char line[256], place[48];
     int n = snprintf(line, sizeof(line),
-                     "belay: host code %s memory of card %d at 0x%" PRIxPTR
-                     ", the instruction at 0x%" PRIxPTR "; the block and the stack could not be "
-                     "told: %s\n",
-                     verb(access), access->card->id, access->address, (uintptr_t)access->pc, why);
+                     "belay: host code %s %s at 0x%" PRIxPTR ", the instruction at 0x%" PRIxPTR
+                     "; the block and the stack could not be told: %s\n",
+                     verb(access), place_text(access, place), access->address,
+                     (uintptr_t)access->pc - 1, why);
     if (n > 0 && write(STDERR_FILENO, line, (size_t)n) < 0)
         return; /* nobody listens */
+}
+
+/* False: no memory of ours. */
+static bool find_place(struct access *access)
+{
+    const struct blyi_window *window = blyi_window_find(access->address);
+    if (window == NULL || window->owner == BLYI_WINDOW_PINNED)
+        return false;
+    access->card = window->owner;
+    if (window->owner == BLYI_WINDOW_VMM) {
+        uint64_t entry = blyi_window_entry(window, access->address);
+        int owner = blyi_entry_owner(entry);
+        access->card = (entry & BLYI_ENTRY_MAPPED) && owner != BLYI_OWNER_HOST ? owner : -1;
+        access->lock = &blyi_vmm.lock;
+        return true;
+    }
+    access->of = blyi_card_get(window->owner);
+    if (access->of == NULL)
+        return false;
+    access->lock = &access->of->lock;
+    return true;
 }
 
 static void read_context(struct access *access, const ucontext_t *context)
@@ -278,13 +345,11 @@ static void read_context(struct access *access, const ucontext_t *context)
 static bool watch(const siginfo_t *info, ucontext_t *context, bool fatal)
 {
     struct access access = {.address = (uintptr_t)info->si_addr, .fatal = fatal};
-    const struct blyi_window *window = blyi_window_find(access.address);
-    access.card = window ? blyi_card_get(window->owner) : NULL;
-    if (access.card == NULL || __atomic_fetch_add(&n_reports, 1, __ATOMIC_RELAXED) >= REPORTS_MAX)
+    if (!find_place(&access) || __atomic_fetch_add(&n_reports, 1, __ATOMIC_RELAXED) >= REPORTS_MAX)
         return false;
     read_context(&access, context);
     access.pid = getpid();
-    access.locked = lock_card(access.card);
+    access.locked = try_lock(access.lock);
     emit(&access);
     pid_t copy = copy_process();
     if (copy == 0) {
@@ -293,7 +358,7 @@ static bool watch(const siginfo_t *info, ucontext_t *context, bool fatal)
     }
     int error = errno;
     if (access.locked)
-        blyi_card_unlock(access.card);
+        blyi_lock_drop(access.lock);
     if (copy < 0)
         tell_briefly(&access, strerror(error));
     else if (!wait_for_copy(copy))

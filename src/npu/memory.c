@@ -11,6 +11,7 @@
 #include "npu/freed.h"
 #include "npu/mem_block.h"
 #include "npu/round.h"
+#include "npu/runtime.h"
 #include "npu/shortage.h"
 #include "npu/span.h"
 #include "base/assert.h"
@@ -83,9 +84,12 @@ static bly_status place_in_frames(struct blyi_card *card, struct attempt *try,
                                   struct blyi_block *block, uintptr_t *address)
 {
     bool readonly = block->flags & BLYI_MEM_READONLY;
+    static const uint64_t page_flags[BLYI_PAGE_KIND_COUNT] = {
+        [BLYI_PAGE_NORMAL] = BLYI_ENTRY_SMALL, [BLYI_PAGE_GIANT] = BLYI_ENTRY_GIANT};
     struct blyi_span_request span = {.n = block->whole + (block->pages > 0),
                                      .kind = try->kind,
-                                     .flags = readonly ? BLYI_ENTRY_READONLY : 0};
+                                     .flags = (readonly ? BLYI_ENTRY_READONLY : 0) |
+                                              page_flags[block->page_kind]};
     struct blyi_partial *partial = NULL;
     if (block->pages > 0) {
         partial = blyi_partial_new();
@@ -220,7 +224,7 @@ static bly_status word_locked(struct blyi_card *card, const struct attempt *try,
     if (try->capped)
         return blyi_shortage_cap_locked(card, try->request->asked, try->backed, NULL);
     if (try->short_of_frames)
-        return blyi_shortage_card_locked(card, try->request->asked, try->kind, NULL);
+        return blyi_shortage_card_locked(card, try->request->asked, try->backed, try->kind, NULL);
     return status;
 }
 
@@ -298,6 +302,7 @@ static void take_down_locked(struct blyi_card *card, struct blyi_block *block, u
     card->modules[block->module].live -= block->backed;
     blyi_cap_give(block->backed);
     blyi_freed_add(card->freed, &(struct blyi_freed_block){.address = blyi_block_start(block),
+                                                           .asked = block->asked,
                                                            .backed = block->backed,
                                                            .alloc_site = block->site,
                                                            .free_site = site,
@@ -307,7 +312,7 @@ static void take_down_locked(struct blyi_card *card, struct blyi_block *block, u
 /* Why nothing can be freed at `address`, which lies in the card's window. */
 static bly_status refuse_free_locked(struct blyi_card *card, uintptr_t address)
 {
-    char a[BLYI_SITE_TEXT], b[BLYI_SITE_TEXT], size[BLYI_SIZE_TEXT];
+    char a[BLYI_FREED_TEXT], b[BLYI_SITE_TEXT], size[BLYI_SIZE_TEXT];
     const struct blyi_block *block = blyi_block_find_locked(card, address);
     if (block)
         return blyi_fail(BLY_E_INVALID,
@@ -315,16 +320,14 @@ static bly_status refuse_free_locked(struct blyi_card *card, uintptr_t address)
                          "block 0x%" PRIxPTR " of %s made at %s",
                          card->id, address, (uint64_t)(address - blyi_block_start(block)),
                          blyi_block_start(block), blyi_size_text(block->asked, size),
-                         blyi_site_text(block->site, a));
+                         blyi_site_text(block->site, b));
     const struct blyi_freed_block *freed = blyi_freed_find(card->freed, address);
     if (freed)
         return blyi_fail(BLY_E_INVALID,
-                         "card %d: cannot free 0x%" PRIxPTR ": freed already, %" PRIu64
-                         " us ago at "
-                         "%s; block 0x%" PRIxPTR " of %s was made at %s",
-                         card->id, address, (blyi_clock_ns() - freed->time_ns) / 1000,
-                         blyi_site_text(freed->free_site, a), freed->address,
-                         blyi_size_text(freed->backed, size), blyi_site_text(freed->alloc_site, b));
+                         "card %d: cannot free 0x%" PRIxPTR ": freed already, %s; block 0x%" PRIxPTR
+                         " of %s was made at %s",
+                         card->id, address, blyi_freed_when(freed, a), freed->address,
+                         blyi_size_text(freed->asked, size), blyi_site_text(freed->alloc_site, b));
     return blyi_fail(BLY_E_INVALID,
                      "card %d: cannot free 0x%" PRIxPTR ": no block was allocated there, as far as "
                      "the last %d frees tell",
@@ -334,6 +337,9 @@ static bly_status refuse_free_locked(struct blyi_card *card, uintptr_t address)
 bly_status blyi_mem_free(void *address, uint32_t site)
 {
     uintptr_t at = (uintptr_t)address;
+    bly_status entered = blyi_runtime_enter(); /* the child of a fork has no cards */
+    if (entered != BLY_OK)
+        return entered;
     struct blyi_window *window = blyi_window_find(at);
     struct blyi_card *card = window ? blyi_card_get(window->owner) : NULL;
     if (!card)

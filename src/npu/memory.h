@@ -72,7 +72,9 @@ enum blyi_access { BLYI_READ = 1, BLYI_WRITE = 2 };
 enum blyi_place { BLYI_PLACE_HOST, BLYI_PLACE_PINNED, BLYI_PLACE_CARD };
 
 /* Classifies one address: card window (card id in *card, also for freed addresses; NULL is
- * allowed), pinned window, or plain host memory. No lock. */
+ * allowed), pinned window, or plain host memory. Reserved addresses are those of what is mapped
+ * there; with nothing mapped a card's, *card is -1. Registered host memory counts as pinned. A
+ * lock only for host memory while something is registered. */
 enum blyi_place blyi_place_of(const void *address, int *card);
 
 /* Checks that every page of [address, address + size) in a card window is live and allows
@@ -81,6 +83,10 @@ enum blyi_place blyi_place_of(const void *address, int *card);
  * E_FAULT        sentence: the address, the nearest block and how far outside, or when freed
  * E_HOST_MEMORY  the host cannot back the frames */
 bly_status blyi_mem_use(const void *address, uint64_t size, enum blyi_access access);
+/* The same for a card that touches the memory of another: it needs the right, enabled for all
+ * memory (peer.h) or granted for a mapping. accessor -1: the card of the memory itself. */
+bly_status blyi_mem_use_by(const void *address, uint64_t size, enum blyi_access access,
+                           int accessor);
 
 struct blyi_mem_figures {
     uint64_t total;       /* bytes that programs see */
@@ -89,10 +95,14 @@ struct blyi_mem_figures {
     uint64_t giant_free;  /* free aligned GiB */
     uint64_t normal_free; /* unused pages of partial frames */
     uint64_t largest_run; /* longest contiguous free run */
-    uint64_t live;        /* backed bytes of live blocks */
+    uint64_t live;        /* backed bytes of live blocks and physical handles */
     uint64_t peak;        /* largest `live` so far */
     uint64_t overhead;    /* of the runtime */
     uint64_t blocks;
+    uint64_t physical; /* of `live`, behind handles */
+    uint64_t handles;
+    uint64_t orphans; /* handles that no address reaches, and their bytes */
+    uint64_t orphan_bytes;
 };
 void blyi_mem_figures(struct blyi_card *card, struct blyi_mem_figures *out);
 

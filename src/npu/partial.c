@@ -99,6 +99,14 @@ void blyi_partial_remove(struct blyi_partials *p, struct blyi_partial *partial)
     blyi_host_free(partial);
 }
 
+void blyi_partial_move(struct blyi_partials *p, struct blyi_partial *partial, uint32_t frame)
+{
+    bly_assert(frame < p->n_frames && !p->of_frame[frame]);
+    p->of_frame[partial->frame] = NULL;
+    partial->frame = frame;
+    p->of_frame[frame] = partial;
+}
+
 struct blyi_partial *blyi_partial_of(const struct blyi_partials *p, uint32_t frame)
 {
     return p->of_frame[frame];

@@ -40,6 +40,9 @@ void blyi_partial_add(struct blyi_partials *partials, struct blyi_partial *parti
                       uintptr_t address, uint32_t frame);
 /* Takes it out and frees it; no page may be live. */
 void blyi_partial_remove(struct blyi_partials *partials, struct blyi_partial *partial);
+/* Its frame is another one now, at the same address. */
+void blyi_partial_move(struct blyi_partials *partials, struct blyi_partial *partial,
+                       uint32_t frame);
 struct blyi_partial *blyi_partial_of(const struct blyi_partials *partials, uint32_t frame);
 
 /* First page of the shortest unused run that holds `pages`; there is one. */

@@ -49,8 +49,10 @@ static struct {
     struct blyi_window *window;
     struct blyi_ranges free_pages; /* of the window, in pages */
     struct blyi_tree blocks;       /* live and dying */
-    uint64_t booked; /* bytes that count toward the limit: blocks, made or being made */
+    uint64_t booked;    /* bytes that count toward the limit: blocks, made or being made */
+    uint64_t elsewhere; /* of those, what is pinned elsewhere (blyi_pinned_book) */
     uint64_t live, asked, peak, locked, n_live;
+    struct blyi_freed freed;
     struct block *aside; /* addresses that could not be given back yet, by `next` */
 } pinned = {.lock = BLYI_LOCK_INIT(BLYI_RANK_PINNED)};
 
@@ -323,6 +325,12 @@ bly_status blyi_pinned_free(void *address, uint32_t site)
     }
     BLYI_PROBE(HOST_FREE, .card = -1, .address = at, .size = block->asked, .asked = block->asked,
                .rounded = block->rounded, .backed = block->backed, .site = site);
+    blyi_freed_add(&pinned.freed, &(struct blyi_freed_block){.address = at,
+                                                             .asked = block->asked,
+                                                             .backed = block->backed,
+                                                             .alloc_site = block->site,
+                                                             .free_site = site,
+                                                             .time_ns = blyi_clock_ns()});
     if (block->n_holds > 0)
         block->dying = true;
     else
@@ -353,6 +361,26 @@ void blyi_pinned_release(const void *address)
     blyi_lock_drop(&pinned.lock);
 }
 
+bly_status blyi_pinned_book(uint64_t asked, uint64_t backed)
+{
+    blyi_lock_take(&pinned.lock);
+    bly_status status = check_limits_locked(asked, backed);
+    if (status == BLY_OK) {
+        pinned.booked += backed;
+        pinned.elsewhere += backed;
+    }
+    blyi_lock_drop(&pinned.lock);
+    return status;
+}
+
+void blyi_pinned_unbook(uint64_t backed)
+{
+    blyi_lock_take(&pinned.lock);
+    pinned.booked -= backed;
+    pinned.elsewhere -= backed;
+    blyi_lock_drop(&pinned.lock);
+}
+
 static void describe(const struct block *block, struct blyi_pinned_block *out)
 {
     *out = (struct blyi_pinned_block){.address = start_of(block),
@@ -373,6 +401,16 @@ bool blyi_pinned_find(const void *address, struct blyi_pinned_block *out)
         describe(block, out);
     blyi_lock_drop(&pinned.lock);
     return live;
+}
+
+bool blyi_pinned_freed(uintptr_t address, struct blyi_freed_block *out)
+{
+    blyi_lock_take(&pinned.lock);
+    const struct blyi_freed_block *freed = blyi_freed_find(&pinned.freed, address);
+    if (freed)
+        *out = *freed;
+    blyi_lock_drop(&pinned.lock);
+    return freed != NULL;
 }
 
 void blyi_pinned_figures(struct blyi_pinned_figures *out)
@@ -423,8 +461,9 @@ bool blyi_pinned_audit(void)
     if (pinned.window)
         sound = sound && blyi_tree_audit(&pinned.blocks) && blyi_ranges_audit(&pinned.free_pages) &&
                 pinned.free_pages.total * PAGE + live + aside == pinned.window->size;
-    sound = sound && live == pinned.live && live == pinned.booked && asked == pinned.asked &&
-            locked == pinned.locked && pinned.n_live == pinned.blocks.count;
+    sound = sound && live == pinned.live && live + pinned.elsewhere == pinned.booked &&
+            asked == pinned.asked && locked == pinned.locked &&
+            pinned.n_live == pinned.blocks.count;
     blyi_lock_drop(&pinned.lock);
     return sound;
 }

@@ -9,6 +9,7 @@
 
 #include <belay/base.h>
 #include <stdbool.h>
+#include "npu/freed.h"
 
 struct blyi_pinned_block {
     uintptr_t address;
@@ -26,11 +27,18 @@ bly_status blyi_pinned_alloc(uint64_t asked, uint64_t rounded, uint32_t site, ui
  * E_INVALID as blyi_mem_free. [any] */
 bly_status blyi_pinned_free(void *address, uint32_t site);
 bool blyi_pinned_find(const void *address, struct blyi_pinned_block *out);
+/* The last block freed, of 1024, that held the address. [any] */
+bool blyi_pinned_freed(uintptr_t address, struct blyi_freed_block *out);
 
 /* Queued work holds the block around `address`: a free meanwhile takes effect at the last
  * release. hold returns false when no live block is there. [any] */
 bool blyi_pinned_hold(const void *address, uint64_t size);
 void blyi_pinned_release(const void *address);
+
+/* Counts bytes toward the limits that are pinned elsewhere: physical memory of the host (vmm.h),
+ * registrations (registered.h). E_PIN_LIMIT. [any] */
+bly_status blyi_pinned_book(uint64_t asked, uint64_t backed);
+void blyi_pinned_unbook(uint64_t backed);
 
 struct blyi_pinned_figures {
     uint64_t live; /* bytes pinned by blocks */

@@ -13,10 +13,13 @@
 #include "base/probe.h"
 #include "base/stat.h"
 #include "base/sys.h"
+#include "npu/abort.h"
 #include "npu/block.h"
 #include "npu/card.h"
 #include "npu/engine.h"
 #include "npu/event_inside.h"
+#include "npu/kernel.h"
+#include "npu/notify.h"
 #include "npu/pinned.h"
 #include "npu/report.h"
 
@@ -90,6 +93,7 @@ void blyi_queue_unref(struct blyi_stream *stream)
         return;
     bly_assert(blyi_list_empty(&stream->watchers));
     blyi_host_free(stream->failure);
+    blyi_launch_slots_free(stream->launches);
     blyi_lock_fini(&stream->lock);
     blyi_sys_munmap(stream, MAP_BYTES);
 }
@@ -148,9 +152,17 @@ static void drop_all(struct blyi_stream *stream)
     } while (blyi_queue_let_go(stream));
 }
 
+static _Thread_local uint32_t last_task;
+
+uint32_t blyi_queue_last_task(void)
+{
+    return last_task;
+}
+
 void blyi_queue_publish(struct blyi_stream *stream, struct blyi_task *task, uint64_t position)
 {
     blyi_stat_add(BLYI_STAT_tasks_submitted, 1);
+    last_task = (uint32_t)position + 1;
     /* Sequentially consistent against let_go(): either we see IDLE, or it sees our ticket. */
     __atomic_exchange_n(&task->ticket, position + 1, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(&stream->state, __ATOMIC_SEQ_CST) != BLYI_QUEUE_IDLE)
@@ -243,8 +255,10 @@ static void keep_failure(struct blyi_stream *stream, bly_status status)
 
 void blyi_queue_complete(struct blyi_stream *stream, bly_status status)
 {
-    if (unlikely(status != BLY_OK))
+    if (unlikely(status != BLY_OK)) {
         keep_failure(stream, status);
+        blyi_context_task_failed(stream, status);
+    }
     BLYI_PROBE(TASK_DONE, .card = stream->card->id, .stream = stream->id, .aux = status);
     uint64_t completed = __atomic_load_n(&stream->completed, __ATOMIC_RELAXED) + 1;
     /* Sequentially consistent against blyi_queue_watch(): either it sees our progress, or we see
@@ -304,8 +318,21 @@ void blyi_queue_discard(struct blyi_task *task)
     case BLYI_TASK_CALLBACK:
         blyi_report_free(task->u.callback.report);
         break;
+    case BLYI_TASK_KERNEL:
+        blyi_kernel_discard(task);
+        break;
+    case BLYI_TASK_NOTIFY_RECORD:
+        __atomic_sub_fetch(&task->u.notify.notify->n_records, 1, __ATOMIC_RELAXED);
+        blyi_notify_unref(task->u.notify.notify);
+        break;
+    case BLYI_TASK_NOTIFY_WAIT:
+        blyi_notify_unref(task->u.notify.notify);
+        break;
     case BLYI_TASK_NOP:
     case BLYI_TASK_HOST_FUNC:
+    case BLYI_TASK_VALUE_WRITE:
+    case BLYI_TASK_VALUE_WAIT:
+    case BLYI_TASK_REDUCE:
     case BLYI_TASK_RETIRE:
         break;
     }

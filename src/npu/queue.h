@@ -38,6 +38,10 @@ enum blyi_queue_state { BLYI_QUEUE_IDLE, BLYI_QUEUE_SCHEDULED };
 #define BLYI_CONTROL_PAUSED 1u
 #define BLYI_CONTROL_DROP   2u /* force-destroyed: end all tasks without running them */
 #define BLYI_CONTROL_DEAD   4u /* retired: no engine will ever look again */
+#define BLYI_CONTROL_FAILED                                                                        \
+    8u /* its context has stopped on a failure: as DROP, until that ends                           \
+        */
+#define BLYI_CONTROL_SKIP (BLYI_CONTROL_DROP | BLYI_CONTROL_FAILED)
 
 enum blyi_callback_mode { BLYI_CALLBACK_NONE, BLYI_CALLBACK_HOST_FUNC, BLYI_CALLBACK_REPORT };
 
@@ -48,7 +52,9 @@ struct blyi_block {
     struct blyi_event *event;
     uint64_t position; /* waits until the other stream's `completed` exceeds it */
     uint64_t deadline;
+    const uint32_t *n_pending; /* waits for a condition: what may still bring it about */
     bool blocked;
+    bool looks;  /* blocked because memory is not yet as it shall be */
     bool paused; /* blocked because it is paused */
 };
 
@@ -85,11 +91,21 @@ struct blyi_stream {
     uint32_t closing;         /* somebody is destroying it */
     uint64_t began_ns;        /* when the wait at the head first ran; 0: it did not */
 
+    struct blyi_launch *launches; /* slots beside the ring; made at the first kernel */
+    int32_t kernel_tid;           /* the thread that runs its kernel; 0: none does */
+    uint64_t kernel_position;     /* of that task */
+
     /* Rare. */
     alignas(BLYI_CACHE_LINE) uint32_t refs;
     uint32_t failed; /* `failure` or `failure_status` is set */
     uint32_t callback_mode;
-    struct blyi_lock lock; /* rank STREAM: failure */
+    uint32_t aborts;          /* how often its work was aborted: waiters compare */
+    uint32_t card_aborts;     /* the same, with the whole card's */
+    uint32_t dropping;        /* under `lock`: how many want its tasks dropped (abort.c) */
+    uint32_t dropped_by_card; /* of those, for the card */
+    uint32_t failure_mode;    /* set once; 1: the context stops on its failure */
+    uint32_t stopped;         /* by blyi_stream_stop(), not told yet */
+    struct blyi_lock lock;    /* rank STREAM: failure */
     bly_status failure_status;
     struct blyi_failure *failure; /* its sentence, allocated at the first failure */
     struct blyi_list watchers;    /* blocked streams that wait for this one (block.c) */
@@ -115,6 +131,8 @@ uint64_t blyi_queue_put(struct blyi_stream *stream, const struct blyi_task *task
 bly_status blyi_queue_ready(struct blyi_stream *stream);
 struct blyi_task *blyi_queue_reserve(struct blyi_stream *stream, uint64_t *position);
 void blyi_queue_publish(struct blyi_stream *stream, struct blyi_task *task, uint64_t position);
+/* Number of the task that this thread queued last, on its stream; 0: none yet. */
+uint32_t blyi_queue_last_task(void);
 /* Ends the stream's life: nobody submits any more. Takes the queue's reference. */
 void blyi_queue_retire(struct blyi_stream *stream);
 
@@ -162,6 +180,8 @@ bly_status blyi_queue_take_failure(struct blyi_stream *stream);
  * stream of the current context. E_FORKED, E_NO_CONTEXT, E_HANDLE, E_STREAM_CONTEXT. */
 bly_status blyi_stream_pin(void *handle, struct blyi_stream **out);
 bly_status blyi_stream_pin_any(void *handle, struct blyi_stream **out);
+/* As blyi_stream_pin(), also in a context that stopped on a failure (which refuses new work). */
+bly_status blyi_stream_pin_own(void *handle, struct blyi_stream **out);
 void blyi_stream_unpin(struct blyi_stream *stream);
 
 /* Makes a stream with a handle and adds it to its context; default streams are not counted. */

@@ -11,6 +11,7 @@
 #include "base/list.h"
 #include "base/lock.h"
 #include "base/site.h"
+#include "base/size.h"
 #include "npu/card.h"
 #include "npu/event_inside.h"
 #include "npu/memory.h"
@@ -169,6 +170,7 @@ bly_status blyi_roll_no_stream(struct blyi_card *card)
 {
     struct tally tally = {.n_rows = 0};
     struct blyi_mem_figures figures;
+    char size[BLYI_SIZE_TEXT];
     blyi_lock_take(&lock);
     BLYI_LIST_FOR(node, &roll_of_locked(card)->streams)
     {
@@ -181,8 +183,8 @@ bly_status blyi_roll_no_stream(struct blyi_card *card)
     blyi_fail(BLY_E_NO_STREAM, "card %d: no stream left: %" PRIu32 "/%" PRIu64 " in use; ",
               card->id, tally.total, card->model.streams);
     tell_sites(&tally);
-    blyi_fail_append("; card memory free is %" PRIu64 ", this is not a memory shortage",
-                     figures.free);
+    blyi_fail_append("; card memory free is %s, this is not a memory shortage",
+                     blyi_size_text(figures.free, size));
     return BLY_E_NO_STREAM;
 }
 

@@ -11,13 +11,18 @@
 #include "npu/copy_inside.h"
 #include "npu/engine.h"
 #include "npu/event_inside.h"
+#include "npu/exception.h"
 #include "npu/host_thread.h"
+#include "npu/kernel.h"
+#include "npu/notify.h"
 #include "npu/queue.h"
+#include "npu/reduce.h"
 #include "npu/report.h"
+#include "npu/value.h"
 
 #define QUANTUM 64 /* tasks of one stream before the engine looks for a more urgent one */
 
-enum step { STEP_DONE, STEP_GONE };
+enum step { STEP_DONE, STEP_GONE, STEP_LOST };
 
 static enum blyi_engine_kind engine_of(const struct blyi_task *task)
 {
@@ -25,7 +30,10 @@ static enum blyi_engine_kind engine_of(const struct blyi_task *task)
     case BLYI_TASK_COPY:
     case BLYI_TASK_COPY2D:
     case BLYI_TASK_SET:
+    case BLYI_TASK_REDUCE:
         return BLYI_ENGINE_COPY;
+    case BLYI_TASK_KERNEL:
+        return blyi_kernel_engine(task);
     default:
         return BLYI_ENGINE_ANY;
     }
@@ -59,7 +67,7 @@ static enum step run_wait(struct blyi_stream *stream, struct blyi_task *task, bl
         if (event->modern ? blyi_block_on_stream(stream, after, task->u.event.position, deadline)
                           : blyi_block_on_event(stream, event, deadline))
             return STEP_GONE;
-        if (blyi_queue_control(stream) & BLYI_CONTROL_DROP)
+        if (blyi_queue_control(stream) & BLYI_CONTROL_SKIP)
             break;
     }
     stream->began_ns = 0;
@@ -77,6 +85,21 @@ static enum step run_task(struct blyi_stream *stream, struct blyi_task *task, bl
     case BLYI_TASK_SET:
         *status = blyi_copy_task(stream, task);
         break;
+    case BLYI_TASK_NOTIFY_RECORD:
+        blyi_notify_run_record(task);
+        break;
+    case BLYI_TASK_NOTIFY_WAIT:
+        return blyi_notify_run_wait(stream, task, status) ? STEP_DONE : STEP_GONE;
+    case BLYI_TASK_VALUE_WRITE:
+        blyi_value_run_write(stream, task, status);
+        break;
+    case BLYI_TASK_VALUE_WAIT:
+        return blyi_value_run_wait(stream, task, status) ? STEP_DONE : STEP_GONE;
+    case BLYI_TASK_REDUCE:
+        *status = blyi_reduce_task(stream, task);
+        break;
+    case BLYI_TASK_KERNEL:
+        return blyi_kernel_run(stream, task, status) ? STEP_DONE : STEP_LOST;
     case BLYI_TASK_RECORD:
         blyi_event_recorded(task->u.event.event, stream,
                             __atomic_load_n(&stream->completed, __ATOMIC_RELAXED));
@@ -118,18 +141,32 @@ enum blyi_run blyi_stream_run(struct blyi_stream *stream, enum blyi_engine_kind 
             return BLYI_RUN_GONE;
         }
         bly_status status = BLY_OK;
-        if (likely((blyi_queue_control(stream) & BLYI_CONTROL_DROP) == 0)) {
+        if (likely((blyi_queue_control(stream) & BLYI_CONTROL_SKIP) == 0)) {
             enum blyi_engine_kind wanted = engine_of(task);
             if (wanted != BLYI_ENGINE_ANY && wanted != kind) {
                 stream->engine = wanted;
                 blyi_engine_push(stream);
                 return BLYI_RUN_GONE;
             }
-            if (run_task(stream, task, &status) == STEP_GONE)
-                return BLYI_RUN_GONE;
+            enum step step = run_task(stream, task, &status);
+            if (step != STEP_DONE)
+                return step == STEP_LOST ? BLYI_RUN_LOST : BLYI_RUN_GONE;
+            if (unlikely(status != BLY_OK))
+                blyi_exception_tell(stream, task, status);
+        } else {
+            stream->began_ns = 0; /* of a wait that was dropped */
         }
         blyi_queue_discard(task);
         blyi_queue_complete(stream, status);
     }
     return BLYI_RUN_AGAIN;
+}
+
+void blyi_stream_lost(struct blyi_stream *stream)
+{
+    struct blyi_task *task = blyi_queue_head(stream);
+    bly_status status = blyi_kernel_failed(stream, task);
+    blyi_exception_tell(stream, task, status);
+    blyi_queue_discard(task);
+    blyi_queue_complete(stream, status);
 }

@@ -24,6 +24,9 @@
 #include "npu/guard.h"
 #include "npu/host_access.h"
 #include "npu/memory.h"
+#include "npu/watch.h"
+#include "npu/peer.h"
+#include "npu/vmm.h"
 
 enum state { STATE_DOWN, STATE_UP, STATE_FORKED };
 
@@ -96,7 +99,10 @@ void blyi_runtime_finalise(void)
         return;
     blyi_context_finalise();
     blyi_device_finalise();
+    blyi_vmm_finalise();
+    blyi_peer_reset();
     blyi_block_stop_timer();
     blyi_engine_stop_all();
     blyi_event_set_wait_timeout(0);
+    blyi_watch_set_default(0);
 }

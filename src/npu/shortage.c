@@ -4,9 +4,11 @@
  */
 #include "npu/shortage.h"
 #include "npu/card.h"
+#include "npu/defrag.h"
 #include "npu/mem_block.h"
 #include "npu/memory.h"
 #include "npu/partial.h"
+#include "npu/physical.h"
 #include "base/compiler.h"
 #include "base/fail.h"
 #include "base/option.h"
@@ -54,29 +56,51 @@ static struct holder *largest(struct holders *h)
     return best;
 }
 
-/* "; held: 60129542144 B (56 GiB) in 12 blocks at main+0x1c (prog), ..." */
+static void add_physical(void *arg, const struct blyi_physical_info *info)
+{
+    struct holders *of = arg; /* [0]: with an address, [1]: orphans */
+    struct holder *holder = holder_of(&of[info->n_mappings == 0], info->site);
+    holder->bytes += info->size;
+    holder->count++;
+}
+
+static void append_top(struct holders *h, int n, const char *what, const char *plural,
+                       const char **before)
+{
+    char size[BLYI_SIZE_TEXT], site[BLYI_SITE_TEXT];
+    for (int i = 0; i < n; i++) {
+        struct holder *top = largest(h);
+        if (!top)
+            return;
+        blyi_fail_append("%s%s in %" PRIu64 " %s at %s", *before, blyi_size_text(top->bytes, size),
+                         top->count, top->count == 1 ? what : plural,
+                         blyi_site_text(top->site, site));
+        top->bytes = 0;
+        *before = ", ";
+    }
+}
+
+/* "; held: 536870912 B (512 MiB) in 64 orphan handles (reachable by no address) at ..., 60129542144
+ * B (56 GiB) in 12 blocks at main+0x1c (prog), ...": orphans first, they can only be a mistake. */
 static void append_holders_locked(struct blyi_card *card)
 {
-    struct holders h;
-    char size[BLYI_SIZE_TEXT], site[BLYI_SITE_TEXT];
-    memset(&h, 0, sizeof h);
+    const char *before = "; held: ";
+    struct holders blocks, handles[2];
+    memset(&blocks, 0, sizeof blocks);
+    memset(handles, 0, sizeof handles);
     for (struct blyi_tree_node *node = blyi_tree_first(&card->blocks); node;
          node = blyi_tree_next(node)) {
-        struct holder *holder = holder_of(&h, blyi_block_of(node)->site);
+        struct holder *holder = holder_of(&blocks, blyi_block_of(node)->site);
         holder->bytes += blyi_block_of(node)->backed;
         holder->count++;
     }
-    if (card->blocks.count == 0)
+    blyi_physical_walk_locked(card, add_physical, handles);
+    append_top(&handles[1], TOP_SITES, "orphan handle (physical memory, reachable by no address)",
+               "orphan handles (physical memory, reachable by no address)", &before);
+    append_top(&blocks, TOP_SITES, "block", "blocks", &before);
+    append_top(&handles[0], TOP_SITES, "mapped handle", "mapped handles", &before);
+    if (before[0] == ';')
         blyi_fail_append("; no block is live");
-    for (int i = 0; i < TOP_SITES; i++) {
-        struct holder *top = largest(&h);
-        if (!top)
-            break;
-        blyi_fail_append("%s%s in %" PRIu64 " block%s at %s", i == 0 ? "; held: " : ", ",
-                         blyi_size_text(top->bytes, size), top->count, top->count == 1 ? "" : "s",
-                         blyi_site_text(top->site, site));
-        top->bytes = 0;
-    }
 }
 
 static uint64_t max(uint64_t a, uint64_t b)
@@ -110,25 +134,44 @@ static const char *describe(struct blyi_card *card, enum blyi_short kind, uint64
     return "in contiguous frames of the first 4 GiB";
 }
 
-bly_status blyi_shortage_card_locked(struct blyi_card *card, uint64_t asked, enum blyi_short kind,
-                                     const char *what)
+/* What keeps frames apart: some can be moved, some cannot. */
+static void append_run_locked(struct blyi_card *card, uint64_t run)
+{
+    char a[BLYI_SIZE_TEXT], b[BLYI_SIZE_TEXT], site[BLYI_SITE_TEXT];
+    struct blyi_fixed fixed;
+    blyi_fixed_locked(card, &fixed);
+    blyi_fail_append(", longest contiguous run %s", blyi_size_text(run, a));
+    if (fixed.count > 0)
+        blyi_fail_append(", of what is held %s must stay in place, most of it (%s)%s%s",
+                         blyi_size_text(fixed.bytes, b), fixed.why, fixed.site ? " made at " : "",
+                         fixed.site ? blyi_site_text(fixed.site, site) : "");
+    blyi_fail_append(", the rest can be moved (bly_card_defrag)");
+}
+
+bly_status blyi_shortage_card_locked(struct blyi_card *card, uint64_t asked, uint64_t backed,
+                                     enum blyi_short kind, const char *what)
 {
     char a[BLYI_SIZE_TEXT], b[BLYI_SIZE_TEXT], c[BLYI_SIZE_TEXT], d[BLYI_SIZE_TEXT];
+    char e[BLYI_SIZE_TEXT];
     uint64_t usable, whole = blyi_frames_free(card->frames) * BLYI_FRAME_SIZE;
     uint64_t unused = blyi_partials_unused(card->partials);
     uint64_t run = blyi_frames_longest(card->frames) * BLYI_FRAME_SIZE;
     const char *of = describe(card, kind, &usable);
     bly_status status =
-        blyi_fail(BLY_E_NO_MEMORY, "card %d: no room for %s %s%s%s: free %s, largest usable %s%s",
+        blyi_fail(BLY_E_NO_MEMORY,
+                  "card %d: no room for %s %s%s%s: in pages %s, free %s, largest usable %s%s, "
+                  "short by %s",
                   card->id, blyi_size_text(asked, a), of, what ? ", " : "", what ? what : "",
-                  blyi_size_text(whole + unused, b), blyi_size_text(usable, c),
-                  kind == BLYI_SHORT_LOW ? " anywhere" : "");
+                  blyi_size_text(backed, e), blyi_size_text(whole + unused, b),
+                  blyi_size_text(usable, c), kind == BLYI_SHORT_LOW ? " anywhere" : "",
+                  blyi_size_text(backed > usable ? backed - usable : 0, d));
     if (kind != BLYI_SHORT_NORMAL && kind != BLYI_SHORT_HUGE)
-        blyi_fail_append(", longest contiguous run %s", blyi_size_text(run, a));
+        append_run_locked(card, run);
     if (unused > 0)
-        blyi_fail_append(", of the free %s whole frames and %s unused pages in %u partial frames",
+        blyi_fail_append(", of the free %s whole frames and %s unused pages in %u partial frame%s",
                          blyi_size_text(whole, a), blyi_size_text(unused, b),
-                         blyi_partials_count(card->partials));
+                         blyi_partials_count(card->partials),
+                         blyi_partials_count(card->partials) == 1 ? "" : "s");
     blyi_fail_append(", total %s, runtime overhead %s", blyi_size_text(card->total, c),
                      blyi_size_text(card->overhead, d));
     append_holders_locked(card);

@@ -10,12 +10,8 @@
 
 #define LOW_FRAMES ((uint32_t)(4 * GiB / BLYI_FRAME_SIZE))
 
-struct run {
-    uint32_t first, count;
-};
-
-/* The next run of at most `left` frames; false when there is none. */
-static bool take_run(struct blyi_card *card, enum blyi_short kind, uint32_t left, struct run *run)
+bool blyi_run_take(struct blyi_card *card, enum blyi_short kind, uint32_t left,
+                   struct blyi_run *run)
 {
     run->count = left;
     switch (kind) {
@@ -38,13 +34,14 @@ static bool take_run(struct blyi_card *card, enum blyi_short kind, uint32_t left
     return run->count > 0;
 }
 
-static void give_run(struct blyi_card *card, struct run run)
+void blyi_run_give(struct blyi_card *card, struct blyi_run run)
 {
     blyi_frames_give(card->frames, run.first, run.count);
     blyi_backing_retire(card->backing, run.first, run.count);
 }
 
-static bly_status map_run(struct blyi_card *card, struct run run, uintptr_t address, uint64_t flags)
+static bly_status map_run(struct blyi_card *card, struct blyi_run run, uintptr_t address,
+                          uint64_t flags)
 {
     bool committed;
     blyi_backing_reuse(card->backing, run.first, run.count);
@@ -68,7 +65,7 @@ static bly_status map_run(struct blyi_card *card, struct run run, uintptr_t addr
  * card's lock keeps them from anybody else until the mapping is gone. */
 static void give_frames(struct blyi_card *card, uintptr_t address, uint32_t n)
 {
-    struct run run = {0, 0};
+    struct blyi_run run = {0, 0};
     for (uint32_t i = 0; i < n; i++) {
         uint32_t frame =
             blyi_entry_frame(blyi_window_entry(card->window, address + i * BLYI_GRANULE));
@@ -77,11 +74,11 @@ static void give_frames(struct blyi_card *card, uintptr_t address, uint32_t n)
             continue;
         }
         if (run.count > 0)
-            give_run(card, run);
-        run = (struct run){frame, 1};
+            blyi_run_give(card, run);
+        run = (struct blyi_run){frame, 1};
     }
     if (run.count > 0)
-        give_run(card, run);
+        blyi_run_give(card, run);
 }
 
 bly_status blyi_span_take(struct blyi_card *card, const struct blyi_span_request *request,
@@ -97,10 +94,11 @@ bly_status blyi_span_take(struct blyi_card *card, const struct blyi_span_request
     if (status != BLY_OK)
         return status;
 
-    struct run run = {0, 0}, next = {0, 0}; /* `run` waits for a neighbour before it is mapped */
+    struct blyi_run run = {0, 0},
+                    next = {0, 0}; /* `run` waits for a neighbour before it is mapped */
     uint32_t mapped = 0, taken = 0;
     while (taken < request->n) {
-        if (!take_run(card, request->kind, request->n - taken, &next)) {
+        if (!blyi_run_take(card, request->kind, request->n - taken, &next)) {
             *short_of_frames = true;
             status = BLY_E_NO_MEMORY;
             goto give;
@@ -125,10 +123,10 @@ bly_status blyi_span_take(struct blyi_card *card, const struct blyi_span_request
     return BLY_OK;
 
 give_next:
-    give_run(card, next);
+    blyi_run_give(card, next);
 give:
     if (run.count > 0)
-        give_run(card, run);
+        blyi_run_give(card, run);
     if (mapped > 0)
         give_frames(card, base, mapped);
     if (mapped == 0 || blyi_window_unmap(card->window, base, request->n))

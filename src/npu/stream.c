@@ -9,11 +9,13 @@
 #include "base/handle.h"
 #include "base/log.h"
 #include "base/probe.h"
+#include "npu/abort.h"
 #include "npu/block.h"
 #include "npu/card.h"
 #include "npu/context.h"
 #include "npu/context_inside.h"
 #include "npu/host_thread.h"
+#include "npu/kernel.h"
 #include "npu/queue.h"
 #include "npu/report.h"
 #include "npu/roll.h"
@@ -23,6 +25,19 @@
 #define PRIORITY_LOWEST 7u
 
 static uint32_t last_id;
+static blyi_stream_fn listener;
+
+void blyi_stream_listen(blyi_stream_fn fn)
+{
+    __atomic_store_n(&listener, fn, __ATOMIC_RELEASE);
+}
+
+static void tell(void *handle, bool ends)
+{
+    blyi_stream_fn fn = __atomic_load_n(&listener, __ATOMIC_ACQUIRE);
+    if (unlikely(fn != NULL))
+        fn(handle, ends);
+}
 
 static void handle_gone(void *object)
 {
@@ -51,10 +66,13 @@ bly_status blyi_stream_make(struct blyi_context *context, uint32_t priority, uin
     /* Under the lock, so that the list is in the order of ids. */
     stream->id = __atomic_add_fetch(&last_id, 1, __ATOMIC_RELAXED);
     blyi_list_push_back(&context->streams, &stream->context_link);
+    if (context->failed != BLY_OK)
+        stream->control |= BLYI_CONTROL_FAILED; /* nobody else knows it yet */
     blyi_lock_drop(&context->lock);
     blyi_roll_add_stream(stream);
     BLYI_PROBE(STREAM_CREATE, .card = context->card->id, .stream = stream->id, .site = site,
                .aux = is_default);
+    tell(stream->handle, false);
     *out = stream;
     return BLY_OK;
 }
@@ -109,6 +127,17 @@ static bly_status other_context(const struct blyi_stream *stream,
 
 bly_status blyi_stream_pin(void *handle, struct blyi_stream **out)
 {
+    bly_status status = blyi_stream_pin_own(handle, out);
+    if (likely(status == BLY_OK)) {
+        status = blyi_context_failure((*out)->context);
+        if (unlikely(status != BLY_OK))
+            blyi_stream_unpin(*out);
+    }
+    return status;
+}
+
+bly_status blyi_stream_pin_own(void *handle, struct blyi_stream **out)
+{
     struct blyi_context *context;
     bly_status status = blyi_context_here(&context);
     if (unlikely(status != BLY_OK))
@@ -134,8 +163,12 @@ void blyi_stream_unpin(struct blyi_stream *stream)
 void blyi_stream_end(struct blyi_stream *stream, bool force, bool by_reset)
 {
     struct blyi_context *context = stream->context;
-    if (force)
-        blyi_block_control(stream, BLYI_CONTROL_DROP, BLYI_CONTROL_PAUSED);
+    tell(stream->handle, true);
+    if (force) {
+        blyi_stream_drop_begin(stream); /* without an end */
+        blyi_block_control(stream, 0, BLYI_CONTROL_PAUSED);
+        blyi_kernel_stop(stream);
+    }
     blyi_report_withdraw(stream);
     if (blyi_handle_remove(BLYI_HANDLE_STREAM, stream->handle) != BLY_OK)
         blyi_fail_clear();

@@ -33,6 +33,11 @@ bly_status blyi_stream_id(void *handle, int32_t *id);              /* NULL allow
 bly_status blyi_stream_priority(void *handle, uint32_t *priority); /* NULL allowed */
 bly_status blyi_stream_flags(void *handle, uint32_t *flags);       /* NULL allowed */
 
+/* One listener hears of each stream (default ones too) behind its making and before its end,
+ * without a lock held; NULL: none. */
+typedef void (*blyi_stream_fn)(void *stream, bool ends);
+void blyi_stream_listen(blyi_stream_fn fn);
+
 /* Queues a task that does nothing (measurements, tests). NULL allowed. */
 bly_status blyi_stream_nop(void *handle);
 

@@ -12,10 +12,13 @@
 #ifndef BLYI_TASK_H
 #define BLYI_TASK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include "base/compiler.h"
 
 struct blyi_event;
+struct blyi_launch;
+struct blyi_notify;
 struct blyi_report;
 struct blyi_stream;
 
@@ -29,7 +32,13 @@ enum blyi_task_kind {
     BLYI_TASK_RESET,
     BLYI_TASK_HOST_FUNC, /* user code on the context's thread; the stream waits */
     BLYI_TASK_CALLBACK,  /* user code on a report thread */
-    BLYI_TASK_RETIRE,    /* the last task of a stream: its owner lets the stream go for ever */
+    BLYI_TASK_KERNEL,
+    BLYI_TASK_NOTIFY_RECORD,
+    BLYI_TASK_NOTIFY_WAIT,
+    BLYI_TASK_VALUE_WRITE,
+    BLYI_TASK_VALUE_WAIT,
+    BLYI_TASK_REDUCE,
+    BLYI_TASK_RETIRE, /* the last task of a stream: its owner lets the stream go for ever */
 };
 
 /* Pinned host blocks that are held until the task has ended. */
@@ -40,7 +49,7 @@ struct blyi_task {
     uint64_t ticket;
     uint8_t kind;
     uint8_t flags;
-    uint8_t value; /* SET */
+    uint8_t value; /* SET; how notifies and words change and compare; REDUCE: kind */
     uint8_t spare;
     uint32_t site;
     union {
@@ -71,6 +80,25 @@ struct blyi_task {
         struct {
             struct blyi_report *report; /* owned by the task until it runs */
         } callback;
+        struct {
+            struct blyi_launch *launch; /* owned by the task */
+        } kernel;
+        struct {
+            struct blyi_notify *notify; /* referenced by the task */
+            uint64_t timeout_ns;
+            uint32_t value;
+            bool clear;
+        } notify;
+        struct {
+            uint64_t *address;
+            uint64_t value;
+        } value;
+        struct {
+            void *dst;
+            const void *src;
+            uint64_t size;
+            uint32_t type;
+        } reduce;
         uint64_t words[6];
     } u;
 };

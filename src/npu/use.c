@@ -7,7 +7,11 @@
 #include "npu/freed.h"
 #include "npu/mem_block.h"
 #include "npu/memory.h"
+#include "npu/mapping.h"
 #include "npu/partial.h"
+#include "npu/peer.h"
+#include "npu/registered.h"
+#include "npu/window.h"
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/site.h"
@@ -23,13 +27,30 @@ struct range {
     uintptr_t rest; /* below it, all is known to be fit for use */
 };
 
+/* Of an address in the window of reserved addresses. */
+static enum blyi_place place_reserved(const struct blyi_window *window, uintptr_t address,
+                                      int *card)
+{
+    uint64_t entry = blyi_window_entry(window, address);
+    int owner = entry & BLYI_ENTRY_MAPPED ? blyi_entry_owner(entry) : -1;
+    if (owner == BLYI_OWNER_HOST)
+        return BLYI_PLACE_PINNED;
+    if (card)
+        *card = owner;
+    return BLYI_PLACE_CARD;
+}
+
 enum blyi_place blyi_place_of(const void *address, int *card)
 {
     const struct blyi_window *window = blyi_window_find((uintptr_t)address);
     if (!window)
-        return BLYI_PLACE_HOST;
+        return blyi_registered_any() && blyi_registered_find((uintptr_t)address, NULL)
+                   ? BLYI_PLACE_PINNED
+                   : BLYI_PLACE_HOST;
     if (window->owner == BLYI_WINDOW_PINNED)
         return BLYI_PLACE_PINNED;
+    if (window->owner == BLYI_WINDOW_VMM)
+        return place_reserved(window, (uintptr_t)address, card);
     if (card)
         *card = window->owner;
     return BLYI_PLACE_CARD;
@@ -68,31 +89,30 @@ static uintptr_t find_bad_locked(struct blyi_card *card, const struct range *ran
 
 void blyi_mem_append_why_locked(struct blyi_card *card, uintptr_t bad)
 {
-    char size[BLYI_SIZE_TEXT], a[BLYI_SITE_TEXT], b[BLYI_SITE_TEXT];
+    char size[BLYI_SIZE_TEXT], a[BLYI_FREED_TEXT], b[BLYI_SITE_TEXT];
     const struct blyi_block *block = blyi_block_find_locked(card, bad);
     if (block) {
         blyi_fail_append("; block 0x%" PRIxPTR " of %s made at %s is read-only",
                          blyi_block_start(block), blyi_size_text(block->asked, size),
-                         blyi_site_text(block->site, a));
+                         blyi_site_text(block->site, b));
         return;
     }
     const struct blyi_freed_block *freed = blyi_freed_find(card->freed, bad);
     if (freed)
-        blyi_fail_append("; freed %" PRIu64 " us ago at %s: block 0x%" PRIxPTR " of %s made at %s",
-                         (blyi_clock_ns() - freed->time_ns) / 1000,
-                         blyi_site_text(freed->free_site, a), freed->address,
-                         blyi_size_text(freed->backed, size), blyi_site_text(freed->alloc_site, b));
+        blyi_fail_append("; freed %s: block 0x%" PRIxPTR " of %s made at %s",
+                         blyi_freed_when(freed, a), freed->address,
+                         blyi_size_text(freed->asked, size), blyi_site_text(freed->alloc_site, b));
 
     const struct blyi_block *before = blyi_block_of(blyi_tree_floor(&card->blocks, bad));
     const struct blyi_block *after = blyi_block_of(blyi_tree_ceil(&card->blocks, bad));
-    uint64_t past = before ? bad - (blyi_block_start(before) + before->backed) : UINT64_MAX;
+    uint64_t past = before ? bad - (blyi_block_start(before) + before->asked) : UINT64_MAX;
     uint64_t ahead = after ? blyi_block_start(after) - bad : UINT64_MAX;
     const struct blyi_block *near = past <= ahead ? before : after;
     if (near)
         blyi_fail_append("; the nearest block is 0x%" PRIxPTR " of %s made at %s, which %s %" PRIu64
                          " B %s it",
                          blyi_block_start(near), blyi_size_text(near->asked, size),
-                         blyi_site_text(near->site, a), near == before ? "ends" : "begins",
+                         blyi_site_text(near->site, b), near == before ? "ends" : "begins",
                          near == before ? past : ahead, near == before ? "before" : "behind");
 }
 
@@ -157,20 +177,41 @@ static bly_status use_slowly(struct blyi_card *card, struct range *range)
 
 bly_status blyi_mem_use(const void *address, uint64_t size, enum blyi_access access)
 {
+    return blyi_mem_use_by(address, size, access, -1);
+}
+
+static bly_status use_beyond(const struct blyi_window *w, uintptr_t start, uint64_t size)
+{
+    char text[BLYI_SIZE_TEXT];
+    if (w->owner == BLYI_WINDOW_VMM)
+        return blyi_fail(BLY_E_FAULT, "%s at 0x%" PRIxPTR " reach past the reserved addresses",
+                         blyi_size_text(size, text), start);
+    return blyi_fail(BLY_E_FAULT,
+                     "card %d: %s at 0x%" PRIxPTR " reach past the end of its addresses", w->owner,
+                     blyi_size_text(size, text), start);
+}
+
+bly_status blyi_mem_use_by(const void *address, uint64_t size, enum blyi_access access,
+                           int accessor)
+{
     uintptr_t start = (uintptr_t)address;
     const struct blyi_window *w = blyi_window_find(start);
     if (size == 0 || !w || w->owner == BLYI_WINDOW_PINNED)
         return BLY_OK;
-    struct blyi_card *card = blyi_card_get(w->owner);
-    if (!card || size > w->size - (start - w->base)) {
-        char text[BLYI_SIZE_TEXT];
-        return blyi_fail(BLY_E_FAULT,
-                         "card %d: %s at 0x%" PRIxPTR " reach past the end of its addresses",
-                         w->owner, blyi_size_text(size, text), start);
+    bool reserved = w->owner == BLYI_WINDOW_VMM;
+    struct blyi_card *card = reserved ? NULL : blyi_card_get(w->owner);
+    if ((!reserved && !card) || size > w->size - (start - w->base))
+        return use_beyond(w, start, size);
+    if (unlikely(accessor >= 0)) {
+        if (reserved)
+            return blyi_mapping_use(start, size, access, accessor);
+        bly_status status = blyi_peer_use(accessor, w->owner);
+        if (status != BLY_OK)
+            return status;
     }
 
-    /* No lock: a whole frame that is committed stays so until its block is freed, and a program
-     * that frees memory in use has the same race on a real card. The acquire in
+    /* No lock: a whole frame that is committed stays so until its block is freed or unmapped, and
+     * a program that frees memory in use has the same race on a real card. The acquire in
      * blyi_window_entry() makes what the committing thread did visible before the flag. */
     uint64_t wrong = BLYI_ENTRY_PARTIAL | (access & BLYI_WRITE ? BLYI_ENTRY_READONLY : 0);
     uint64_t right = BLYI_ENTRY_MAPPED | BLYI_ENTRY_COMMITTED;
@@ -180,6 +221,8 @@ bly_status blyi_mem_use(const void *address, uint64_t size, enum blyi_access acc
             break;
     if (likely(at >= end))
         return BLY_OK;
+    if (reserved)
+        return blyi_mapping_use(start, size, access, -1);
     struct range range = {start, end, access, at > start ? at : start};
     return use_slowly(card, &range);
 }

@@ -28,14 +28,18 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define ENTRY_STALE ((uint64_t)1 << 37)
-#define ENTRY_IDLE  ((uint64_t)1 << 38)
-#define WINDOW_MAX  65 /* pinned, and one per card */
+#define ENTRY_STALE ((uint64_t)1 << 40)
+#define ENTRY_IDLE  ((uint64_t)1 << 41)
+#define WINDOW_MAX  66 /* reserved addresses, pinned, and one per card */
+#define SLOT(owner) ((owner) + 2)
+
+/* Frames of different owners lie in different files: never one mapping for the kernel. */
+#define ENTRY_KIND BLYI_ENTRY_OWNER_MASK
 
 #define RESERVED (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
 
-/* Slot 0 is the pinned window, slot n card n - 1. Release/acquire: who finds a window sees it
- * whole. n_slots only grows. */
+/* Slot 0 is the window of reserved addresses, 1 the pinned window, n + 2 that of card n.
+ * Release/acquire: who finds a window sees it whole. n_slots only grows. */
 static _Atomic(struct blyi_window *) windows[WINDOW_MAX];
 static _Atomic int n_slots;
 
@@ -60,6 +64,8 @@ static const char *owner_text(const struct blyi_window *w, char buf[32])
 {
     if (w->owner == BLYI_WINDOW_PINNED)
         return "pinned host memory";
+    if (w->owner == BLYI_WINDOW_VMM)
+        return "reserved addresses";
     snprintf(buf, 32, "card %d", w->owner);
     return buf;
 }
@@ -80,16 +86,55 @@ static uintptr_t reserve(uint64_t size)
     return base;
 }
 
+static struct blyi_window *new_window(int owner)
+{
+    bly_assert(owner >= BLYI_WINDOW_VMM && SLOT(owner) < WINDOW_MAX);
+    struct blyi_window *w = blyi_host_calloc(1, sizeof *w);
+    if (!w) {
+        blyi_fail(BLY_E_HOST_MEMORY, "no host memory for an address window");
+        return NULL;
+    }
+    w->owner = owner;
+    return w;
+}
+
+/* Gives reserved addresses their table and makes the window findable; undoes all on failure. */
+static bly_status finish_window(struct blyi_window *w, struct blyi_window **out)
+{
+    char who[32], text[BLYI_SIZE_TEXT];
+    bly_status status = BLY_E_HOST_MEMORY;
+    blyi_ranges_init(&w->free_granules);
+    w->entries = blyi_host_calloc(granules_of(w), sizeof *w->entries);
+    if (w->entries)
+        status = blyi_ranges_add(&w->free_granules, 0, granules_of(w));
+    else
+        blyi_fail(BLY_E_HOST_MEMORY, "%s: no host memory for the table of %s of addresses",
+                  owner_text(w, who), blyi_size_text(w->size, text));
+    if (status != BLY_OK) {
+        blyi_host_free(w->entries);
+        blyi_ranges_fini(&w->free_granules);
+        blyi_sys_munmap((void *)w->base, w->size);
+        blyi_host_free(w);
+        return status;
+    }
+    w->n_mappings = 1;
+    blyi_maps_add(1);
+    int slot = SLOT(w->owner), slots = atomic_load_explicit(&n_slots, memory_order_relaxed);
+    atomic_store_explicit(&windows[slot], w, memory_order_release);
+    while (slots < slot + 1 &&
+           !atomic_compare_exchange_weak_explicit(&n_slots, &slots, slot + 1, memory_order_release,
+                                                  memory_order_relaxed))
+        ;
+    *out = w;
+    return BLY_OK;
+}
+
 bly_status blyi_window_create(int owner, uint64_t size, uint64_t least, struct blyi_window **out)
 {
-    bly_assert(owner >= BLYI_WINDOW_PINNED && owner + 1 < WINDOW_MAX);
     char who[32], a[BLYI_SIZE_TEXT], b[BLYI_SIZE_TEXT];
-    bly_status status = BLY_E_HOST_MEMORY;
-    struct blyi_window *w = blyi_host_calloc(1, sizeof *w);
+    struct blyi_window *w = new_window(owner);
     if (!w)
-        return blyi_fail(BLY_E_HOST_MEMORY, "no host memory for an address window");
-    w->owner = owner;
-    owner_text(w, who);
+        return BLY_E_HOST_MEMORY;
     least = blyi_align_up(least, BLYI_GRANULE);
     size = blyi_align_up(size > least ? size : least, BLYI_GRANULE);
     uint64_t asked = size;
@@ -97,12 +142,14 @@ bly_status blyi_window_create(int owner, uint64_t size, uint64_t least, struct b
     while ((w->base = reserve(size)) == 0) {
         error = errno;
         if (size == least) {
-            status = blyi_fail(BLY_E_SYSTEM,
-                               "%s: no addresses: %s were asked, at last %s; mmap: %s (a limit of "
-                               "address space, ulimit -v, has this effect)",
-                               owner_text(w, who), blyi_size_text(asked, a),
-                               blyi_size_text(size, b), strerror(error));
-            goto free;
+            bly_status status =
+                blyi_fail(BLY_E_SYSTEM,
+                          "%s: no addresses: %s were asked, at last %s; mmap: %s (a limit of "
+                          "address space, ulimit -v, has this effect)",
+                          owner_text(w, who), blyi_size_text(asked, a), blyi_size_text(size, b),
+                          strerror(error));
+            blyi_host_free(w);
+            return status;
         }
         size = blyi_align_up(size / 2 > least ? size / 2 : least, BLYI_GRANULE);
     }
@@ -110,33 +157,26 @@ bly_status blyi_window_create(int owner, uint64_t size, uint64_t least, struct b
         blyi_log(BLYI_LOG_INFO, "%s: %s of addresses instead of %s: %s", owner_text(w, who),
                  blyi_size_text(size, a), blyi_size_text(asked, b), strerror(error));
     w->size = size;
-    blyi_ranges_init(&w->free_granules);
-    w->entries = blyi_host_calloc(granules_of(w), sizeof *w->entries);
-    if (!w->entries) {
-        status = blyi_fail(BLY_E_HOST_MEMORY, "%s: no host memory for the table of %s of addresses",
-                           owner_text(w, who), blyi_size_text(size, a));
-        goto unreserve;
-    }
-    status = blyi_ranges_add(&w->free_granules, 0, granules_of(w));
-    if (status != BLY_OK)
-        goto free_entries;
-    w->n_mappings = 1;
-    blyi_maps_add(1);
-    atomic_store_explicit(&windows[owner + 1], w, memory_order_release);
-    int slots = atomic_load_explicit(&n_slots, memory_order_relaxed);
-    while (slots < owner + 2 &&
-           !atomic_compare_exchange_weak_explicit(&n_slots, &slots, owner + 2, memory_order_release,
-                                                  memory_order_relaxed))
-        ;
-    *out = w;
-    return BLY_OK;
+    return finish_window(w, out);
+}
 
-free_entries:
-    blyi_host_free(w->entries);
-    blyi_ranges_fini(&w->free_granules);
-unreserve:
-    blyi_sys_munmap((void *)w->base, w->size);
-free:
+bly_status blyi_window_create_at(int owner, uintptr_t base, uint64_t size, struct blyi_window **out)
+{
+    char who[32];
+    struct blyi_window *w = new_window(owner);
+    if (!w)
+        return BLY_E_HOST_MEMORY;
+    /* A wish, not MAP_FIXED_NOREPLACE: ThreadSanitizer changes addresses that it cannot shadow. */
+    void *at = blyi_sys_mmap((void *)base, size, PROT_NONE, RESERVED, -1, 0);
+    if (at == (void *)base) {
+        w->base = base;
+        w->size = size;
+        return finish_window(w, out);
+    }
+    bly_status status = blyi_fail(BLY_E_SYSTEM, "%s: addresses at 0x%" PRIxPTR " are not free",
+                                  owner_text(w, who), base);
+    if (at != MAP_FAILED)
+        blyi_sys_munmap(at, size);
     blyi_host_free(w);
     return status;
 }
@@ -145,7 +185,7 @@ void blyi_window_destroy(struct blyi_window *w)
 {
     if (!w)
         return;
-    atomic_store_explicit(&windows[w->owner + 1], NULL, memory_order_release);
+    atomic_store_explicit(&windows[SLOT(w->owner)], NULL, memory_order_release);
     blyi_sys_munmap((void *)w->base, w->size);
     blyi_maps_add(-(int64_t)w->n_mappings);
     blyi_ranges_fini(&w->free_granules);
@@ -174,7 +214,8 @@ static int is_border(uint64_t a, uint64_t b)
 {
     if (is_backed(a) != is_backed(b))
         return 1;
-    return is_backed(a) && blyi_entry_frame(a) + 1 != blyi_entry_frame(b);
+    return is_backed(a) &&
+           (blyi_entry_frame(a) + 1 != blyi_entry_frame(b) || ((a ^ b) & ENTRY_KIND) != 0);
 }
 
 /* Borders at the outer edges of [first, first + n), should its first and last entry be these. */
@@ -195,6 +236,12 @@ static void count_mappings(struct blyi_window *w, int64_t delta)
     blyi_maps_add(delta);
 }
 
+static bool unmap_host(uintptr_t address, uint64_t n)
+{
+    return blyi_sys_mmap((void *)address, n * BLYI_GRANULE, PROT_NONE, RESERVED | MAP_FIXED, -1,
+                         0) != MAP_FAILED;
+}
+
 bly_status blyi_window_map(struct blyi_window *w, uintptr_t address, int fd, uint32_t first_frame,
                            uint64_t n, uint64_t flags)
 {
@@ -204,10 +251,13 @@ bly_status blyi_window_map(struct blyi_window *w, uintptr_t address, int fd, uin
     int64_t more = edges(w, first, n, entry, entry + n - 1) - edges(w, first, n, 0, 0);
     if (unlikely(!blyi_maps_allow(more)))
         return blyi_maps_spent(owner_text(w, who), more);
-    void *at = blyi_guard_map((void *)address, n * BLYI_GRANULE, PROT_READ | PROT_WRITE, fd,
-                              (off_t)(first_frame * BLYI_GRANULE));
-    if (at == MAP_FAILED)
-        return blyi_maps_refused(owner_text(w, who), n * BLYI_GRANULE, errno);
+    void *at = blyi_guard_map((void *)address, n * BLYI_GRANULE, fd,
+                              (off_t)(first_frame * BLYI_GRANULE), flags & BLYI_ENTRY_HOST);
+    if (at == MAP_FAILED) {
+        int error = errno;
+        (void)unmap_host(address, n); /* as in map_again() */
+        return blyi_maps_refused(owner_text(w, who), n * BLYI_GRANULE, error);
+    }
     /* Card memory would be dumped like any shared memory; half a microsecond keeps it out of
      * core files. Best effort: a dump that is too large is not worth a failed call. */
     (void)blyi_sys_madvise(at, n * BLYI_GRANULE, MADV_DONTDUMP);
@@ -218,10 +268,13 @@ bly_status blyi_window_map(struct blyi_window *w, uintptr_t address, int fd, uin
     return BLY_OK;
 }
 
-static bool unmap_host(uintptr_t address, uint64_t n)
+bly_status blyi_window_let_host(struct blyi_window *w, uintptr_t address, uint64_t n)
 {
-    return blyi_sys_mmap((void *)address, n * BLYI_GRANULE, PROT_NONE, RESERVED | MAP_FIXED, -1,
-                         0) != MAP_FAILED;
+    char who[32];
+    if (!blyi_guard_let_host((void *)address, n * BLYI_GRANULE))
+        return blyi_maps_refused(owner_text(w, who), n * BLYI_GRANULE, errno);
+    blyi_window_set_flags(w, address, n, BLYI_ENTRY_HOST, 0);
+    return BLY_OK;
 }
 
 void blyi_window_unguard(struct blyi_window *w)
@@ -246,6 +299,44 @@ static int64_t borders_of(const struct blyi_window *w, uint64_t first, uint64_t 
     return borders;
 }
 
+/* What the entries say: a guard's mapping is made in two steps, of which the first may have been
+ * done. Refused again, the range stays without access, and whoever touches it is told so. */
+static void map_again(struct blyi_window *w, uint64_t first, uint64_t n, int fd, bool host)
+{
+    for (uint64_t i = first; i < first + n; i++)
+        (void)blyi_guard_map((void *)(w->base + i * BLYI_GRANULE), BLYI_GRANULE, fd,
+                             (off_t)(blyi_entry_frame(w->entries[i]) * BLYI_GRANULE), host);
+}
+
+bly_status blyi_window_remap(struct blyi_window *w, uintptr_t address, int fd, uint32_t first_frame,
+                             uint64_t n)
+{
+    uint64_t first = index_of(w, address);
+    bly_assert(n > 0 && first + n <= granules_of(w));
+    char who[32];
+    uint64_t kind = w->entries[first] & ENTRY_KIND;
+    uint64_t entry = BLYI_ENTRY_MAPPED | kind | first_frame;
+    int64_t more = edges(w, first, n, entry, entry + n - 1) - borders_of(w, first, n);
+    if (!blyi_maps_allow(more))
+        return blyi_maps_spent(owner_text(w, who), more);
+    bool host = w->entries[first] & BLYI_ENTRY_HOST;
+    void *at = blyi_guard_map((void *)address, n * BLYI_GRANULE, fd,
+                              (off_t)(first_frame * BLYI_GRANULE), host);
+    if (at == MAP_FAILED) {
+        int error = errno;
+        map_again(w, first, n, fd, host);
+        return blyi_maps_refused(owner_text(w, who), n * BLYI_GRANULE, error);
+    }
+    (void)blyi_sys_madvise(at, n * BLYI_GRANULE, MADV_DONTDUMP);
+    for (uint64_t i = 0; i < n; i++) {
+        uint64_t flags = w->entries[first + i] & ~(uint64_t)UINT32_MAX;
+        entry_store(w, first + i, flags | (first_frame + i));
+    }
+    count_mappings(w, more);
+    blyi_stat_add(BLYI_STAT_maps, 1);
+    return BLY_OK;
+}
+
 bool blyi_window_unmap(struct blyi_window *w, uintptr_t address, uint64_t n)
 {
     uint64_t first = index_of(w, address);
@@ -259,7 +350,9 @@ bool blyi_window_unmap(struct blyi_window *w, uintptr_t address, uint64_t n)
             entry_store(w, i, 0);
         else
             entry_store(w, i,
-                        is_backed(entry) ? ENTRY_STALE | blyi_entry_frame(entry) : ENTRY_IDLE);
+                        is_backed(entry)
+                            ? ENTRY_STALE | (entry & ENTRY_KIND) | blyi_entry_frame(entry)
+                            : ENTRY_IDLE);
     }
     if (done) {
         count_mappings(w, edges(w, first, n, 0, 0) - before);
@@ -316,6 +409,13 @@ bly_status blyi_window_take(struct blyi_window *w, uint64_t n, uint64_t align, u
                      blyi_size_text(blyi_ranges_largest(&w->free_granules) * BLYI_GRANULE, b),
                      blyi_size_text(w->free_granules.total * BLYI_GRANULE, c),
                      blyi_size_text(w->size, d));
+}
+
+bly_status blyi_window_take_at(struct blyi_window *w, uintptr_t address, uint64_t n)
+{
+    if (unlikely(w->n_aside > 0))
+        retry_aside(w);
+    return blyi_ranges_take_at(&w->free_granules, index_of(w, address), n);
 }
 
 void blyi_window_give(struct blyi_window *w, uintptr_t address, uint64_t n)

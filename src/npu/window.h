@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * window.h - the unified address space: one reserved range per card and one for pinned host
- * memory, each with a page table of 2 MiB granules.
+ * window.h - the unified address space: one reserved range per card, one for pinned host memory
+ * and one for addresses that programs reserve (vmm.h), each with a page table of 2 MiB granules.
  *
  *   address ─ window base → granule ─ one load → entry
  *
- *     63        37 36     32 31          0
- *     [    tag    ] [ flags ] [  frame    ]
+ *     63   51 50     44 43   32 31          0
+ *     [  0  ] [ owner ] [flags] [  frame    ]
  *
+ * `owner` is used in the window of reserved addresses only: whose frame it is.
  * Finding the window of an address and reading an entry take no lock. Taking, mapping and
- * returning granules is done under the owner's lock (CARD or PINNED).
+ * returning granules is done under the owner's lock (CARD, PINNED or VMM).
  */
 #ifndef BLYI_WINDOW_H
 #define BLYI_WINDOW_H
@@ -22,18 +23,26 @@
 #define BLYI_GRANULE       ((uint64_t)2 << 20)
 #define BLYI_GRANULE_SHIFT 21
 
-#define BLYI_ENTRY_MAPPED    ((uint64_t)1 << 32) /* a frame is behind the granule */
-#define BLYI_ENTRY_COMMITTED ((uint64_t)1 << 33) /* the host backs it: no fault can fail */
-#define BLYI_ENTRY_PARTIAL   ((uint64_t)1 << 34) /* a frame of normal pages: ask memory.h */
-#define BLYI_ENTRY_READONLY  ((uint64_t)1 << 35)
+#define BLYI_ENTRY_MAPPED      ((uint64_t)1 << 32) /* a frame is behind the granule */
+#define BLYI_ENTRY_COMMITTED   ((uint64_t)1 << 33) /* the host backs it: no fault can fail */
+#define BLYI_ENTRY_PARTIAL     ((uint64_t)1 << 34) /* a frame of normal pages: ask memory.h */
+#define BLYI_ENTRY_READONLY    ((uint64_t)1 << 35)
+#define BLYI_ENTRY_SMALL       ((uint64_t)1 << 36) /* behaves as 4 KiB pages */
+#define BLYI_ENTRY_GIANT       ((uint64_t)1 << 37) /* behaves as 1 GiB pages */
+#define BLYI_ENTRY_OWN         ((uint64_t)1 << 38) /* reserved: the card of the frame may touch it */
+#define BLYI_ENTRY_HOST        ((uint64_t)1 << 39) /* reserved: host code may touch it */
+#define BLYI_ENTRY_OWNER_SHIFT 44
+#define BLYI_ENTRY_OWNER_MASK  ((uint64_t)0x7f << BLYI_ENTRY_OWNER_SHIFT)
 
-#define BLYI_WINDOW_PINNED (-1)                /* `owner` of the pinned window; cards are 0 .. */
+#define BLYI_WINDOW_VMM    (-2)                /* `owner` of the window of reserved addresses */
+#define BLYI_WINDOW_PINNED (-1)                /* of the pinned window; cards are 0 .. */
+#define BLYI_OWNER_HOST    64                  /* in an entry: the frame is host memory (vmm.h) */
 #define BLYI_WINDOW_ALIGN  ((uint64_t)1 << 30) /* of `base`, so that giant pages can align */
 
 struct blyi_window {
     uintptr_t base;
     uint64_t size;     /* bytes, a multiple of the granule */
-    int owner;         /* card id or BLYI_WINDOW_PINNED */
+    int owner;         /* card id, BLYI_WINDOW_PINNED or BLYI_WINDOW_VMM */
     uint64_t *entries; /* size / granule; untouched ones cost no host memory */
     struct blyi_ranges free_granules;
     uint32_t n_mappings; /* host mappings in use, an estimate for the budget */
@@ -43,6 +52,9 @@ struct blyi_window {
 /* Reserves about `size` bytes (halved on refusal, never below `least`) and makes the window
  * findable. E_SYSTEM: even `least` was refused; E_HOST_MEMORY. */
 bly_status blyi_window_create(int owner, uint64_t size, uint64_t least, struct blyi_window **out);
+/* The same at exactly `base`; no halving. E_SYSTEM when something is there. */
+bly_status blyi_window_create_at(int owner, uintptr_t base, uint64_t size,
+                                 struct blyi_window **out);
 /* Unmaps all of it. [excl] */
 void blyi_window_destroy(struct blyi_window *window);
 
@@ -56,6 +68,11 @@ static inline uint64_t blyi_window_entry(const struct blyi_window *window, uintp
                            __ATOMIC_ACQUIRE);
 }
 
+static inline int blyi_entry_owner(uint64_t entry)
+{
+    return (int)((entry & BLYI_ENTRY_OWNER_MASK) >> BLYI_ENTRY_OWNER_SHIFT);
+}
+
 static inline uint32_t blyi_entry_frame(uint64_t entry)
 {
     return (uint32_t)entry;
@@ -65,6 +82,8 @@ static inline uint32_t blyi_entry_frame(uint64_t entry)
  * a sentence (addresses, not frames, ran out), E_HOST_MEMORY. */
 bly_status blyi_window_take(struct blyi_window *window, uint64_t n, uint64_t align,
                             uintptr_t *address);
+/* Takes exactly these granules. E_INVALID, without a sentence: not all of them are free. */
+bly_status blyi_window_take_at(struct blyi_window *window, uintptr_t address, uint64_t n);
 /* The granules must be unmapped. Does not fail. */
 void blyi_window_give(struct blyi_window *window, uintptr_t address, uint64_t n);
 
@@ -72,12 +91,18 @@ void blyi_window_give(struct blyi_window *window, uintptr_t address, uint64_t n)
  * sentence (max_map_count named when it is the cause); nothing changed then. */
 bly_status blyi_window_map(struct blyi_window *window, uintptr_t address, int fd,
                            uint32_t first_frame, uint64_t n, uint64_t flags);
+/* Puts other frames of the same file behind mapped granules, whose flags stay; never without one or
+ * the other in between. E_SYSTEM as above; nothing changed then. */
+bly_status blyi_window_remap(struct blyi_window *window, uintptr_t address, int fd,
+                             uint32_t first_frame, uint64_t n);
 /* Back to a reservation without access; granules that were not mapped are allowed in between.
  * Does not fail: if the kernel refuses, the window keeps the addresses aside, tells it once and
  * tries again later. Returns false then: the granules must not be given back by the caller. */
 bool blyi_window_unmap(struct blyi_window *window, uintptr_t address, uint64_t n);
 void blyi_window_set_flags(struct blyi_window *window, uintptr_t address, uint64_t n, uint64_t set,
                            uint64_t clear);
+/* Host code may touch mapped granules as well. E_SYSTEM with a sentence; nothing changed then. */
+bly_status blyi_window_let_host(struct blyi_window *window, uintptr_t address, uint64_t n);
 /* Gives everything that is mapped the rights that blyi_guard_map() kept back. */
 void blyi_window_unguard(struct blyi_window *window);
 bool blyi_window_audit(const struct blyi_window *window);

@@ -20,7 +20,12 @@ struct block {
     struct blyi_tally size; /* count is 1 */
     uint64_t saving;
     uint32_t page_kind;
+    uint32_t n_maps; /* of a handle */
+    bool is_handle;
 };
+
+/* Handles share the table of blocks; no address has this bit. */
+#define HANDLE_KEY ((uint64_t)1 << 63)
 
 static struct {
     struct blyi_lock lock;   /* guards all below */
@@ -114,6 +119,16 @@ static uint64_t padding_cost(const struct blyi_probe *probe)
     return probe->backed > twin ? probe->backed - twin : 0;
 }
 
+static bool is_handle_kind(enum blyi_probe_kind kind)
+{
+    return kind == BLYI_PROBE_PHYS_CREATE || kind == BLYI_PROBE_PHYS_FREE;
+}
+
+static uint64_t key_of(const struct blyi_probe *probe)
+{
+    return is_handle_kind(probe->kind) ? probe->address | HANDLE_KEY : probe->address;
+}
+
 /* The record of a block, attributed to the group that it is accounted in. */
 static struct blyi_account_group *block_record(const struct blyi_probe *probe, int32_t card,
                                                const struct blyi_tally *size, uint64_t saving)
@@ -123,8 +138,9 @@ static struct blyi_account_group *block_record(const struct blyi_probe *probe, i
         *block = (struct block){.group = group_of(card, probe->site),
                                 .size = *size,
                                 .saving = saving,
-                                .page_kind = probe->page_kind};
-        if (blyi_map_put(&account.blocks, probe->address, block) == BLY_OK)
+                                .page_kind = probe->page_kind,
+                                .is_handle = is_handle_kind(probe->kind)};
+        if (blyi_map_put(&account.blocks, key_of(probe), block) == BLY_OK)
             return block->group;
         blyi_host_free(block);
     }
@@ -134,7 +150,7 @@ static struct blyi_account_group *block_record(const struct blyi_probe *probe, i
 
 static void on_alloc(const struct blyi_probe *probe)
 {
-    bool pinned = probe->kind == BLYI_PROBE_HOST_ALLOC;
+    bool pinned = probe->kind == BLYI_PROBE_HOST_ALLOC || probe->card < 0;
     int32_t card = pinned ? BLYI_ACCOUNT_PINNED : probe->card;
     struct blyi_account_totals *totals = pinned ? &account.sum.pinned : &account.sum.process;
     struct blyi_tally size = {1, probe->asked, probe->rounded, probe->backed};
@@ -144,6 +160,8 @@ static void on_alloc(const struct blyi_probe *probe)
     group_keep_peak(group);
     tally_add(&group->all, &size);
     tally_add(&group->live, &size);
+    if (is_handle_kind(probe->kind))
+        tally_add(&group->handles, &size);
     if (group != group_unknown(card)) {
         group->saving += saving;
         raise(&group->saving_peak, group->saving);
@@ -173,15 +191,17 @@ static void on_alloc(const struct blyi_probe *probe)
 
 static void on_free(const struct blyi_probe *probe)
 {
-    bool pinned = probe->kind == BLYI_PROBE_HOST_FREE;
-    bool reset = probe->kind == BLYI_PROBE_RESET_FREE;
+    bool pinned = probe->kind == BLYI_PROBE_HOST_FREE || probe->card < 0;
+    bool reset = probe->kind == BLYI_PROBE_RESET_FREE ||
+                 (probe->kind == BLYI_PROBE_PHYS_FREE && probe->aux == 1);
     int32_t card = pinned ? BLYI_ACCOUNT_PINNED : probe->card;
     struct blyi_account_totals *totals = pinned ? &account.sum.pinned : &account.sum.process;
 
     struct block unrecorded = {.group = group_unknown(card),
                                .size = {1, probe->asked, probe->rounded, probe->backed},
                                .page_kind = probe->page_kind};
-    struct block *block = blyi_map_remove(&account.blocks, probe->address);
+    unrecorded.is_handle = is_handle_kind(probe->kind);
+    struct block *block = blyi_map_remove(&account.blocks, key_of(probe));
     if (block == NULL) {
         if (group_unknown(card)->live.count == 0)
             return; /* made before the account began: never counted */
@@ -191,7 +211,13 @@ static void on_free(const struct blyi_probe *probe)
     struct blyi_account_group *group = block->group;
     group_keep_peak(group);
     tally_sub(&group->live, &block->size);
-    if (reset) {
+    if (block->is_handle)
+        tally_sub(&group->handles, &block->size);
+    if (reset && block->is_handle) {
+        tally_add(&group->reset, &block->size);
+        tally_add(&group->handles_reset, &block->size);
+        group->handles_orphan += block->n_maps == 0;
+    } else if (reset) {
         tally_add(&group->reset, &block->size);
         if (group->first_address == 0 || probe->address < group->first_address)
             group->first_address = probe->address;
@@ -271,6 +297,18 @@ static void on_destroyed(const struct blyi_probe *probe, bool is_event)
     ids->reset++;
 }
 
+/* A reset unmaps on its way; what was reachable before counts. */
+static void on_map(const struct blyi_probe *probe)
+{
+    struct block *handle = blyi_map_get(&account.blocks, probe->other | HANDLE_KEY);
+    if (handle == NULL || probe->aux == 1)
+        return;
+    if (probe->kind == BLYI_PROBE_MAP)
+        handle->n_maps++;
+    else
+        handle->n_maps--;
+}
+
 static void on_card(const struct blyi_probe *probe)
 {
     struct blyi_account_card *card = &account.sum.cards[probe->card];
@@ -287,12 +325,18 @@ static void take_probe(const struct blyi_probe *probe)
         break;
     case BLYI_PROBE_ALLOC:
     case BLYI_PROBE_HOST_ALLOC:
+    case BLYI_PROBE_PHYS_CREATE:
         on_alloc(probe);
         break;
     case BLYI_PROBE_FREE:
     case BLYI_PROBE_RESET_FREE:
     case BLYI_PROBE_HOST_FREE:
+    case BLYI_PROBE_PHYS_FREE:
         on_free(probe);
+        break;
+    case BLYI_PROBE_MAP:
+    case BLYI_PROBE_UNMAP:
+        on_map(probe);
         break;
     case BLYI_PROBE_ALLOC_FAIL:
         on_refused(probe);
@@ -310,9 +354,11 @@ static void take_probe(const struct blyi_probe *probe)
     }
 }
 
-static bool is_pinned_kind(enum blyi_probe_kind kind)
+static bool may_be_hosts(enum blyi_probe_kind kind)
 {
-    return kind == BLYI_PROBE_HOST_ALLOC || kind == BLYI_PROBE_HOST_FREE;
+    return kind == BLYI_PROBE_HOST_ALLOC || kind == BLYI_PROBE_HOST_FREE ||
+           kind == BLYI_PROBE_PHYS_CREATE || kind == BLYI_PROBE_PHYS_FREE ||
+           kind == BLYI_PROBE_MAP || kind == BLYI_PROBE_UNMAP;
 }
 
 static void account_probe(void *arg, const struct blyi_probe *probe)
@@ -321,7 +367,7 @@ static void account_probe(void *arg, const struct blyi_probe *probe)
     if (__atomic_load_n(&account.forked, __ATOMIC_RELAXED))
         return;
     bool on_card = probe->card >= 0 && probe->card < BLYI_ACCOUNT_CARDS;
-    bool pinned = is_pinned_kind(probe->kind) ||
+    bool pinned = may_be_hosts(probe->kind) ||
                   (probe->kind == BLYI_PROBE_ALLOC_FAIL && probe->card == BLYI_ACCOUNT_PINNED);
     if (!on_card && !pinned)
         return;
@@ -389,7 +435,8 @@ static void start_once(void)
         .kinds = WANTED(CARD_OPEN) | WANTED(ALLOC) | WANTED(FREE) | WANTED(RESET_FREE) |
                  WANTED(ALLOC_FAIL) | WANTED(HOST_ALLOC) | WANTED(HOST_FREE) |
                  WANTED(STREAM_CREATE) | WANTED(STREAM_DESTROY) | WANTED(EVENT_CREATE) |
-                 WANTED(EVENT_DESTROY),
+                 WANTED(EVENT_DESTROY) | WANTED(PHYS_CREATE) | WANTED(PHYS_FREE) | WANTED(MAP) |
+                 WANTED(UNMAP),
         .probe = account_probe,
     };
 #undef WANTED
@@ -472,8 +519,11 @@ static void copy_leaks(struct blyi_account *out)
     uint64_t address;
     void *value;
     while (blyi_map_next(&account.blocks, &cursor, &address, &value)) {
-        struct blyi_account_group *group = copied_group(out, ((const struct block *)value)->group);
-        if (group->first_address == 0 || address < group->first_address)
+        const struct block *block = value;
+        struct blyi_account_group *group = copied_group(out, block->group);
+        if (block->is_handle)
+            group->handles_orphan += block->n_maps == 0;
+        else if (group->first_address == 0 || address < group->first_address)
             group->first_address = address;
     }
 }

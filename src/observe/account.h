@@ -44,6 +44,9 @@ struct blyi_account_group {
     uint64_t saving_peak;      /* the most that `saving` was */
     uint64_t refused, refused_largest;
     int64_t refused_status; /* of the last refusal, a bly_status */
+    /* Physical memory behind handles: part of the figures above. */
+    struct blyi_tally handles, handles_reset;
+    uint64_t handles_orphan; /* of both, reachable by no address at the end */
     struct blyi_tally_ids streams, events;
     uint64_t epoch; /* private: the peak that at_peak belongs to */
 };

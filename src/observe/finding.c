@@ -66,18 +66,45 @@ static void say_reset(struct blyi_finding *finding)
                  " (%" PRIu64 " taken back by a device reset)", finding->reset);
 }
 
+/* Physical memory is told apart: a handle is not a block. */
+static struct blyi_finding leaked_handle_of(const struct blyi_account_group *group)
+{
+    struct blyi_finding leak = {
+        .kind = BLYI_FINDING_LEAKED_HANDLE,
+        .card = group->card,
+        .site = group->site,
+        .role = BLYI_ROLE_CREATE,
+        .bytes = group->handles.asked + group->handles_reset.asked,
+        .backed = group->handles.backed + group->handles_reset.backed,
+        .count = group->handles.count + group->handles_reset.count,
+        .reset = group->handles_reset.count,
+    };
+    char where[32], size[BLYI_SIZE_TEXT];
+    say_where(&leak, where, sizeof(where));
+    int used = snprintf(
+        leak.message, sizeof(leak.message), "%s in %" PRIu64 " physical handle%s of %s never freed",
+        blyi_size_text(leak.bytes, size), leak.count, leak.count == 1 ? "" : "s", where);
+    if (group->handles_orphan > 0)
+        snprintf(leak.message + used, sizeof(leak.message) - (size_t)used,
+                 ", orphan physical memory, reachable by no address: %" PRIu64,
+                 group->handles_orphan);
+    say_reset(&leak);
+    return leak;
+}
+
 static struct blyi_finding leak_of(const struct blyi_account_group *group)
 {
+    const struct blyi_tally *handles = &group->handles, *reset = &group->handles_reset;
     struct blyi_finding leak = {
         .kind = BLYI_FINDING_LEAK,
         .card = group->card,
         .site = group->site,
         .role = BLYI_ROLE_ALLOC,
         .address = group->first_address,
-        .bytes = group->live.asked + group->reset.asked,
-        .backed = group->live.backed + group->reset.backed,
-        .count = group->live.count + group->reset.count,
-        .reset = group->reset.count,
+        .bytes = group->live.asked + group->reset.asked - handles->asked - reset->asked,
+        .backed = group->live.backed + group->reset.backed - handles->backed - reset->backed,
+        .count = group->live.count + group->reset.count - handles->count - reset->count,
+        .reset = group->reset.count - reset->count,
     };
     char where[32], size[BLYI_SIZE_TEXT];
     say_where(&leak, where, sizeof(where));
@@ -122,8 +149,11 @@ static struct blyi_finding access_of(const struct blyi_account_access *access)
     if (access->size > 0)
         snprintf(where, sizeof(where), "%" PRIu64 " bytes into a block of %s", access->offset,
                  blyi_size_text(access->size, size));
-    snprintf(finding.message, sizeof(finding.message), "host code %s memory of card %d, %s",
-             access->is_write ? "wrote to" : "read", access->card, where);
+    char card[32] = "reserved addresses";
+    if (access->card >= 0)
+        snprintf(card, sizeof(card), "memory of card %d", access->card);
+    snprintf(finding.message, sizeof(finding.message), "host code %s %s, %s",
+             access->is_write ? "wrote to" : "read", card, where);
     return finding;
 }
 
@@ -142,14 +172,17 @@ static int finding_order(const void *left, const void *right)
 bly_status blyi_findings_make(const struct blyi_account *account, struct blyi_finding **out,
                               size_t *n)
 {
-    size_t count = 0, max = 3 * account->n_groups + account->n_accesses + 1;
+    size_t count = 0, max = 4 * account->n_groups + account->n_accesses + 1;
     struct blyi_finding *list = blyi_host_alloc(max * sizeof(*list));
     if (list == NULL)
         return blyi_fail(BLY_E_HOST_MEMORY, "no host memory for %zu findings", max);
     for (size_t i = 0; i < account->n_groups && !account->dying; i++) {
         const struct blyi_account_group *group = &account->groups[i];
-        if (group->live.count + group->reset.count > 0)
+        uint64_t handles = group->handles.count + group->handles_reset.count;
+        if (group->live.count + group->reset.count > handles)
             list[count++] = leak_of(group);
+        if (handles > 0)
+            list[count++] = leaked_handle_of(group);
         if (group->streams.live + group->streams.reset > 0)
             list[count++] = leaked_ids_of(group, false);
         if (group->events.live + group->events.reset > 0)

@@ -13,6 +13,8 @@
     X(LEAK, "leak", "memory that was never freed", "free every block before the device is reset")  \
     X(HOST_ACCESS, "host-access", "host code that touched card memory",                            \
       "copy between host and card with aclrtMemcpy; a card's address is no host pointer")          \
+    X(LEAKED_HANDLE, "leaked-handle", "physical memory whose handle was never freed",              \
+      "call aclrtFreePhysical for every handle, and aclrtUnmapMem for every mapping")              \
     X(LEAKED_STREAM, "leaked-stream", "streams that were never destroyed",                         \
       "call aclrtDestroyStream for every stream")                                                  \
     X(LEAKED_EVENT, "leaked-event", "events that were never destroyed",                            \
@@ -47,7 +49,7 @@ struct blyi_finding {
     uint32_t block_site; /* role ALLOC, of a block that was touched; 0: none */
     uint64_t address;    /* lowest block; 0: none */
     uint64_t bytes, backed;
-    uint64_t count;                 /* blocks, streams or events */
+    uint64_t count;                 /* blocks, handles, streams or events */
     uint64_t reset;                 /* of `count`, taken back by a device reset */
     uint32_t ids[BLYI_ACCOUNT_IDS]; /* the lowest ids, of streams or events */
     uint32_t n_ids;
@@ -60,7 +62,7 @@ const char *blyi_finding_cure(enum blyi_finding_kind kind);
 const char *blyi_role_key(enum blyi_role role);
 const char *blyi_role_words(enum blyi_role role);
 
-/* Leaks of all groups, the largest first, then streams, then events. E_HOST_MEMORY. The list is
+/* Leaks of all groups, the largest first, then handles, streams, events. E_HOST_MEMORY. The list is
  * freed with blyi_host_free(). */
 bly_status blyi_findings_make(const struct blyi_account *account, struct blyi_finding **out,
                               size_t *n);

@@ -273,12 +273,17 @@ static void write_summary(const struct blyi_report *report, FILE *out)
     }
     fprintf(out,
             "\nSUMMARY: peak %s; leaked: ", blyi_size_text(report->account.process.peak, peak));
+    uint64_t handles = count[BLYI_FINDING_LEAKED_HANDLE];
+    char in_handles[64] = "";
+    if (handles > 0)
+        snprintf(in_handles, sizeof(in_handles), " and %" PRIu64 " handle%s", handles,
+                 plural(handles));
     if (report->n_findings == n_accesses)
         fputs("nothing\n", out);
     else
-        fprintf(out, "%s in %" PRIu64 " block%s, %" PRIu64 " stream%s, %" PRIu64 " event%s\n",
+        fprintf(out, "%s in %" PRIu64 " block%s%s, %" PRIu64 " stream%s, %" PRIu64 " event%s\n",
                 blyi_size_text(bytes, leaked), count[BLYI_FINDING_LEAK],
-                plural(count[BLYI_FINDING_LEAK]), count[BLYI_FINDING_LEAKED_STREAM],
+                plural(count[BLYI_FINDING_LEAK]), in_handles, count[BLYI_FINDING_LEAKED_STREAM],
                 plural(count[BLYI_FINDING_LEAKED_STREAM]), count[BLYI_FINDING_LEAKED_EVENT],
                 plural(count[BLYI_FINDING_LEAKED_EVENT]));
     fprintf(out, "ERROR SUMMARY: %zu finding%s\n", report->n_findings, plural(report->n_findings));

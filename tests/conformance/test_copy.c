@@ -279,6 +279,9 @@ TEST(between_cards)
     OK(aclrtMalloc((void **)&other, SIZE, HUGE_FIRST));
     start();
     OK(aclrtMemset(card, SIZE, 0x5a, SIZE));
+    CHECK_ACL(aclrtMemcpy(other, SIZE, card, SIZE, D2D), 107000);
+    CHECK_MESSAGE("card 0 has no access to the memory of card 1");
+    OK(aclrtDeviceEnablePeerAccess(1, 0));
     OK(aclrtMemcpy(other, SIZE, card, SIZE, D2D));
     check_bytes(other, 0x5a, SIZE);
     OK(aclrtMemset(other, SIZE, 0x3c, SIZE));

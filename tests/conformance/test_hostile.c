@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include "face/acl/acl_symbols.h"
 
-#define ARGS_MAX   9
+#define ARGS_MAX   10
 #define VALUES_MAX 16
 #define RANDOM     400
 #define AREA       (4 * MIB)
@@ -25,7 +25,13 @@
  *   m  address of memory         l  list of addresses     s  text, S format without directives
  *   h  stream  e  event  x  context  b  data buffer  a  allocator description  g  stream config
  *   z  size    i  int and enums  u  uint32  U  uint64     d  device
+ *   p  physical handle  q  its properties  k  reserved address  w  location  y  access
+ *   r  host memory to register
  *   f  function                  D  any pointer, never read    V  a va_list
+ *   B  kernel binary   K  kernel function   A  argument list   R  64 KiB of readable memory
+ *   Y  notify   Z  counting notify   W  a place that a failed call may write to
+ *   j  count of a list
+ *   n  a structure of zeros, or none        N  NULL, or a pointer
  * Behind ':' comes what is returned: e an aclError, - anything else. */
 static const struct row {
     const char *name, *arguments;
@@ -66,11 +72,26 @@ static const struct row {
     {"aclrtAllocatorSetGetAddrFromBlockFuncToDesc", "af:e"},
     {"aclrtAllocatorSetObjToDesc", "aD:e"},
     {"aclrtAllocatorUnregister", "h:e"},
+    {"aclrtBinaryGetFunction", "Bso:e"},
+    {"aclrtBinaryLoad", "Bo:e"},
+    {"aclrtBinaryLoadFromData", "Rzno:e"},
+    {"aclrtBinaryLoadFromFile", "sno:e"},
+    {"aclrtBinarySetExceptionCallback", "BfD:e"},
+    {"aclrtBinaryUnLoad", "B:e"},
     {"aclrtCheckMemType", "luuou:e"},
+    {"aclrtCmoAsync", "mzih:e"},
+    {"aclrtCntNotifyCreate", "oU:e"},
+    {"aclrtCntNotifyDestroy", "Z:e"},
+    {"aclrtCntNotifyGetId", "Zo:e"},
+    {"aclrtCntNotifyRecord", "Zhv:e"},
+    {"aclrtCntNotifyReset", "Zh:e"},
+    {"aclrtCntNotifyWaitWithTimeout", "Zhv:e"},
+    {"aclrtCreateBinary", "Dz:-"},
     {"aclrtCreateContext", "od:e"},
     {"aclrtCreateEvent", "o:e"},
     {"aclrtCreateEventExWithFlag", "ou:e"},
     {"aclrtCreateEventWithFlag", "ou:e"},
+    {"aclrtCreateNotify", "oU:e"},
     {"aclrtCreateStream", "o:e"},
     {"aclrtCreateStreamConfigHandle", ":-"},
     {"aclrtCreateStreamV2", "og:e"},
@@ -78,69 +99,136 @@ static const struct row {
     {"aclrtCtxGetCurrentDefaultStream", "o:e"},
     {"aclrtCtxGetSysParamOpt", "io:e"},
     {"aclrtCtxSetSysParamOpt", "iU:e"},
+    {"aclrtDestroyBinary", "B:e"},
     {"aclrtDestroyContext", "x:e"},
     {"aclrtDestroyEvent", "e:e"},
+    {"aclrtDestroyNotify", "Y:e"},
     {"aclrtDestroyStream", "h:e"},
     {"aclrtDestroyStreamConfigHandle", "g:e"},
     {"aclrtDestroyStreamForce", "h:e"},
+    {"aclrtDeviceCanAccessPeer", "odd:e"},
+    {"aclrtDeviceDisablePeerAccess", "d:e"},
+    {"aclrtDeviceEnablePeerAccess", "du:e"},
     {"aclrtDeviceGetBareTgid", "o:e"},
     {"aclrtDeviceGetByPCIBusId", "so:e"},
+    {"aclrtDeviceGetLimit", "io:e"},
     {"aclrtDeviceGetPCIBusId", "doi:e"},
     {"aclrtDeviceGetStreamPriorityRange", "oo:e"},
     {"aclrtDeviceGetUuid", "do:e"},
+    {"aclrtDeviceL2CacheFlush", "N:e"},
+    {"aclrtDevicePeerAccessStatus", "ddo:e"},
+    {"aclrtDeviceSetLimit", "iz:e"},
+    {"aclrtDeviceTaskAbort", "du:e"},
     {"aclrtEventElapsedTime", "oee:e"},
     {"aclrtEventGetTimestamp", "eo:e"},
+    {"aclrtExceptionInfoCallbackRegister", "f:e"},
+    {"aclrtExceptionInfoCallbackUnregister", "f:e"},
     {"aclrtFree", "m:e"},
     {"aclrtFreeHost", "m:e"},
     {"aclrtFreeHostWithDevSync", "m:e"},
+    {"aclrtFreePhysical", "p:e"},
     {"aclrtFreeWithDevSync", "m:e"},
+    {"aclrtFunctionGetBinary", "Ko:e"},
+    {"aclrtGetArgsFromExceptionInfo", "voo:e"},
     {"aclrtGetCurrentContext", "o:e"},
     {"aclrtGetDevice", "o:e"},
     {"aclrtGetDeviceCapability", "dio:e"},
     {"aclrtGetDeviceCount", "o:e"},
+    {"aclrtGetDeviceIdFromExceptionInfo", "v:-"},
     {"aclrtGetDeviceInfo", "dio:e"},
+    {"aclrtGetDeviceResLimit", "dio:e"},
+    {"aclrtGetDeviceSatMode", "o:e"},
     {"aclrtGetDeviceUtilizationRate", "do:e"},
+    {"aclrtGetDevicesTopo", "ddo:e"},
+    {"aclrtGetErrorCodeFromExceptionInfo", "v:-"},
+    {"aclrtGetErrorVerbose", "do:e"},
     {"aclrtGetEventAvailNum", "o:e"},
     {"aclrtGetEventId", "eo:e"},
+    {"aclrtGetFuncHandleFromExceptionInfo", "vo:e"},
+    {"aclrtGetFunctionName", "Kuo:e"},
     {"aclrtGetLastError", "i:-"},
     {"aclrtGetLogicDevIdByPhyDevId", "do:e"},
     {"aclrtGetLogicDevIdByUserDevId", "do:e"},
     {"aclrtGetMemInfo", "ioo:e"},
+    {"aclrtGetMemUceInfo", "dozo:e"},
     {"aclrtGetMemUsageInfo", "dozo:e"},
+    {"aclrtGetNotifyId", "Yo:e"},
+    {"aclrtGetOpExecuteTimeout", "o:e"},
+    {"aclrtGetOpTimeOutInterval", "o:e"},
+    {"aclrtGetOverflowStatus", "mzh:e"},
     {"aclrtGetPhyDevIdByLogicDevId", "do:e"},
     {"aclrtGetPhyDevIdByUserDevId", "do:e"},
     {"aclrtGetPrimaryCtxState", "doo:e"},
+    {"aclrtGetResInCurrentThread", "io:e"},
     {"aclrtGetRunMode", "o:e"},
     {"aclrtGetSocName", ":-"},
     {"aclrtGetStreamAttribute", "hio:e"},
     {"aclrtGetStreamAvailableNum", "o:e"},
+    {"aclrtGetStreamIdFromExceptionInfo", "v:-"},
     {"aclrtGetStreamOverflowSwitch", "ho:e"},
+    {"aclrtGetStreamResLimit", "hio:e"},
     {"aclrtGetSysParamOpt", "io:e"},
+    {"aclrtGetTaskIdFromExceptionInfo", "v:-"},
+    {"aclrtGetThreadIdFromExceptionInfo", "v:-"},
+    {"aclrtGetThreadLastTaskId", "o:e"},
     {"aclrtGetUserDevIdByLogicDevId", "do:e"},
     {"aclrtGetUserDevIdByPhyDevId", "do:e"},
     {"aclrtGetVersion", "ooo:e"},
+    {"aclrtHostGetDevicePointer", "mou:e"},
+    {"aclrtHostMemMapCapabilities", "dio:e"},
+    {"aclrtHostRegister", "rzio:e"},
+    {"aclrtHostRegisterV2", "rzu:e"},
+    {"aclrtHostUnregister", "r:e"},
+    {"aclrtKernelArgsAppend", "ARzo:e"},
+    {"aclrtKernelArgsAppendPlaceHolder", "Ao:e"},
+    {"aclrtKernelArgsFinalize", "A:e"},
+    {"aclrtKernelArgsGetPlaceHolderBuffer", "Auzo:e"},
+    {"aclrtKernelArgsInit", "Ko:e"},
+    {"aclrtKernelArgsParaUpdate", "AuRz:e"},
     {"aclrtLaunchCallback", "fDih:e"},
     {"aclrtLaunchHostFunc", "hfD:e"},
+    {"aclrtLaunchKernel", "Kumzh:e"},
+    {"aclrtLaunchKernelV2", "Kumznh:e"},
+    {"aclrtLaunchKernelWithConfig", "KuhnAN:e"},
+    {"aclrtLaunchKernelWithHostArgs", "KuhnRznz:e"},
     {"aclrtMalloc", "ozi:e"},
     {"aclrtMallocAlign32", "ozi:e"},
     {"aclrtMallocCached", "ozi:e"},
     {"aclrtMallocForTaskScheduler", "ozic:e"},
     {"aclrtMallocHost", "oz:e"},
     {"aclrtMallocHostWithCfg", "ozc:e"},
+    {"aclrtMallocPhysical", "ozqU:e"},
     {"aclrtMallocWithCfg", "ozic:e"},
+    {"aclrtMapMem", "kzzpU:e"},
     {"aclrtMemFlush", "mz:e"},
+    {"aclrtMemGetAccess", "kwo:e"},
     {"aclrtMemGetAddressRange", "moo:e"},
+    {"aclrtMemGetAllocationGranularity", "qio:e"},
+    {"aclrtMemGetAllocationPropertiesFromHandle", "po:e"},
     {"aclrtMemInvalidate", "mz:e"},
+    {"aclrtMemMapNoAccess", "kzzpU:e"},
+    {"aclrtMemMapSelectedLink", "kzku:e"},
+    {"aclrtMemMapSetLink", "pi:e"},
+    {"aclrtMemP2PMap", "mzdU:e"},
+    {"aclrtMemRetainAllocationHandle", "ko:e"},
+    {"aclrtMemSetAccess", "kzyz:e"},
+    {"aclrtMemUceRepair", "dRz:e"},
     {"aclrtMemcpy", "mzmzi:e"},
     {"aclrtMemcpy2d", "mzmzzzi:e"},
     {"aclrtMemcpy2dAsync", "mzmzzzih:e"},
     {"aclrtMemcpyAsync", "mzmzih:e"},
     {"aclrtMemcpyAsyncWithCondition", "mzmzih:e"},
+    {"aclrtMemcpyBatch", "lRlRjnnjW:e"},
+    {"aclrtMemcpyBatchAsync", "lRlRjnnjWh:e"},
+    {"aclrtMemcpyBatchAsyncV2", "lRlRjnnjh:e"},
+    {"aclrtMemcpyBatchV2", "lRlRjnnj:e"},
     {"aclrtMemset", "mziz:e"},
     {"aclrtMemsetAsync", "mzizh:e"},
     {"aclrtMemsetD32", "mzuz:e"},
     {"aclrtMemsetD32Async", "mzuzh:e"},
+    {"aclrtNotifyBatchReset", "Ru:e"},
     {"aclrtPeekAtLastError", "i:-"},
+    {"aclrtPersistentTaskClean", "h:e"},
     {"aclrtPointerGetAttributes", "mo:e"},
     {"aclrtProcessReport", "i:e"},
     {"aclrtQueryDeviceStatus", "do:e"},
@@ -149,20 +237,44 @@ static const struct row {
     {"aclrtQueryEventWaitStatus", "eo:e"},
     {"aclrtRecordEvent", "eh:e"},
     {"aclrtRecordEventWithFlag", "ehu:e"},
+    {"aclrtRecordNotify", "Yh:e"},
+    {"aclrtReduceAsync", "mmziihN:e"},
+    {"aclrtRegDeviceStateCallback", "sfD:e"},
+    {"aclrtRegStreamStateCallback", "sfD:e"},
+    {"aclrtRegisterCpuFunc", "Bsso:e"},
+    {"aclrtReleaseMemAddress", "k:e"},
+    {"aclrtRepairError", "dR:e"},
+    {"aclrtReserveMemAddress", "ozzkU:e"},
+    {"aclrtReserveMemAddressNoUCMemory", "ozzkU:e"},
     {"aclrtResetDevice", "d:e"},
     {"aclrtResetDeviceForce", "d:e"},
+    {"aclrtResetDeviceResLimit", "d:e"},
     {"aclrtResetEvent", "eh:e"},
+    {"aclrtResetOverflowStatus", "h:e"},
+    {"aclrtResetStreamResLimit", "h:e"},
     {"aclrtSetCurrentContext", "x:e"},
     {"aclrtSetDevice", "d:e"},
+    {"aclrtSetDeviceResLimit", "diu:e"},
+    {"aclrtSetDeviceSatMode", "i:e"},
+    {"aclrtSetDeviceTaskAbortCallback", "sfD:e"},
+    {"aclrtSetExceptionInfoCallback", "f:e"},
+    {"aclrtSetOpExecuteTimeOut", "u:e"},
+    {"aclrtSetOpExecuteTimeOutV2", "Uo:e"},
+    {"aclrtSetOpExecuteTimeOutWithMs", "u:e"},
     {"aclrtSetOpWaitTimeout", "u:e"},
     {"aclrtSetStreamAttribute", "hiv:e"},
     {"aclrtSetStreamConfigOpt", "givz:e"},
+    {"aclrtSetStreamFailureMode", "hU:e"},
     {"aclrtSetStreamOverflowSwitch", "hu:e"},
+    {"aclrtSetStreamResLimit", "hiu:e"},
     {"aclrtSetSysParamOpt", "iU:e"},
+    {"aclrtSetTsDevice", "i:e"},
+    {"aclrtStreamAbort", "h:e"},
     {"aclrtStreamGetFlags", "ho:e"},
     {"aclrtStreamGetId", "ho:e"},
     {"aclrtStreamGetPriority", "ho:e"},
     {"aclrtStreamQuery", "ho:e"},
+    {"aclrtStreamStop", "h:e"},
     {"aclrtStreamWaitEvent", "he:e"},
     {"aclrtStreamWaitEventWithFlag", "heuu:e"},
     {"aclrtStreamWaitEventWithTimeout", "hei:e"},
@@ -174,6 +286,12 @@ static const struct row {
     {"aclrtSynchronizeStream", "h:e"},
     {"aclrtSynchronizeStreamWithTimeout", "hi:e"},
     {"aclrtUnSubscribeReport", "Uh:e"},
+    {"aclrtUnmapMem", "k:e"},
+    {"aclrtUnuseStreamResInCurrentThread", "h:e"},
+    {"aclrtUseStreamResInCurrentThread", "h:e"},
+    {"aclrtValueWait", "mUuh:e"},
+    {"aclrtValueWrite", "mUuh:e"},
+    {"aclrtWaitAndResetNotify", "Yhu:e"},
     {"aclsysGetCANNVersion", "io:e"},
     {"aclsysGetVersionNum", "so:e"},
     {"aclsysGetVersionStr", "so:e"},
@@ -196,9 +314,19 @@ static struct {
     char *card, *dead_card, *other_card, *pinned, *dead_pinned, *area;
     char *out[ARGS_MAX];
     void *list[512];
+    void *range, *mapped, *phys, *dead_phys;
+    char *host;
+    aclrtPhysicalMemProp prop, prop_bad;
+    aclrtMemLocation location, location_bad;
+    aclrtMemAccessDesc access[2], access_bad;
     aclrtMallocAttribute attribute;
     aclrtMallocConfig malloc_config, malloc_config_bad;
-    uint64_t input[8];
+    uint64_t input[8], zeros[8];
+    aclrtBinHandle binary, dead_binary;
+    aclrtFuncHandle function;
+    aclrtArgsHandle args;
+    aclrtNotify notify, dead_notify;
+    aclrtCntNotify counting;
 } world;
 
 struct values {
@@ -268,11 +396,40 @@ static void build_world(void)
     world.dead_config = aclrtCreateStreamConfigHandle();
     OK(aclrtDestroyStreamConfigHandle(world.dead_config));
     CHECK(world.buffer != NULL && world.desc != NULL && world.config != NULL);
+    world.prop = (aclrtPhysicalMemProp){.memAttr = ACL_HBM_MEM_HUGE,
+                                        .location = {0, ACL_MEM_LOCATION_TYPE_DEVICE}};
+    world.prop_bad = world.prop;
+    world.prop_bad.memAttr = (aclrtMemAttr)99;
+    world.location = world.prop.location;
+    world.location_bad = (aclrtMemLocation){77, (aclrtMemLocationType)9};
+    world.access[0] = world.access[1] =
+        (aclrtMemAccessDesc){ACL_RT_MEM_ACCESS_FLAGS_READWRITE, world.location, {0}};
+    world.access_bad = (aclrtMemAccessDesc){ACL_RT_MEM_ACCESS_FLAGS_READ, world.location, {0}};
+    OK(aclrtReserveMemAddress(&world.range, 8 * MIB, 0, NULL, 1));
+    OK(aclrtReserveMemAddress(&world.mapped, 2 * MIB, 0, NULL, 1));
+    OK(aclrtMallocPhysical(&world.dead_phys, 2 * MIB, &world.prop, 0));
+    OK(aclrtFreePhysical(world.dead_phys));
+    OK(aclrtMallocPhysical(&world.phys, 2 * MIB, &world.prop, 0));
+    OK(aclrtMapMem(world.mapped, 2 * MIB, 0, world.phys, 0));
+    if (world.host == NULL)
+        world.host = guarded(2 * MIB);
     world.list[0] = world.card;
     world.list[1] = world.other_card;
     world.attribute.attr = ACL_RT_MEM_ATTR_MODULE_ID;
     world.malloc_config = (aclrtMallocConfig){&world.attribute, 1};
     world.malloc_config_bad = (aclrtMallocConfig){NULL, 3};
+    OK(aclrtCreateNotify(&world.dead_notify, 0));
+    OK(aclrtDestroyNotify(world.dead_notify));
+    OK(aclrtCreateNotify(&world.notify, 0));
+    OK(aclrtCntNotifyCreate(&world.counting, 0));
+    aclrtParamHandle param;
+    OK(aclrtBinaryLoadFromFile(TEST_KERNELS, NULL, &world.dead_binary));
+    OK(aclrtBinaryUnLoad(world.dead_binary));
+    OK(aclrtBinaryLoadFromFile(TEST_KERNELS, NULL, &world.binary));
+    OK(aclrtBinaryGetFunction(world.binary, "add_one", &world.function));
+    OK(aclrtKernelArgsInit(world.function, &world.args));
+    OK(aclrtKernelArgsAppend(world.args, &world.card, sizeof(world.card), &param));
+    OK(aclrtKernelArgsAppendPlaceHolder(world.args, &param));
 }
 
 /* What the last call destroyed is made again. */
@@ -287,7 +444,17 @@ static void mend_world(void)
             return;
         }
     }
-    if (aclrtStreamGetId(world.stream, &id) != 0 ||
+    char name[32];
+    aclrtPhysicalMemProp prop;
+    uint32_t is_range = 0;
+    (void)aclrtUnmapMem(world.range);
+    (void)aclrtCheckMemType(&world.range, 1, ACL_RT_MEM_TYPE_RSVD, &is_range, 0);
+    if (is_range != 1 || aclrtMemGetAddressRange(world.mapped, NULL, &size) != 0 ||
+        aclrtMemGetAllocationPropertiesFromHandle(world.phys, &prop) != 0 ||
+        aclrtStreamGetId(world.stream, &id) != 0 ||
+        aclrtGetFunctionName(world.function, sizeof(name), name) != 0 ||
+        aclrtGetNotifyId(world.notify, (uint32_t *)&id) != 0 ||
+        aclrtCntNotifyGetId(world.counting, (uint32_t *)&id) != 0 ||
         aclrtMemGetAddressRange(world.card, NULL, &size) != 0 ||
         aclrtMemGetAddressRange(world.pinned, NULL, &size) != 0 ||
         aclrtMemGetAddressRange(world.other_card, NULL, &size) != 0 ||
@@ -319,11 +486,62 @@ static void values_of(char kind, size_t index, struct values *values)
     case 'v':
         ADD(P(world.input), 0);
         break;
+    case 'Y':
+        ADD(P(world.notify), P(world.dead_notify), P(world.counting), P(world.stream), ODD_HANDLES);
+        break;
+    case 'Z':
+        ADD(P(world.counting), P(world.dead_notify), P(world.notify), ODD_HANDLES);
+        break;
+    case 'j':
+        ADD(1, 0, 2, 8, 255, 512);
+        break;
+    case 'W':
+        ADD(P(world.out[index]), 0);
+        break;
+    case 'R':
+        ADD(P(world.area), 0);
+        break;
+    case 'n':
+        ADD(0, P(world.zeros));
+        break;
+    case 'N':
+        ADD(0, P(&world));
+        break;
+    case 'B':
+        ADD(P(world.binary), P(world.dead_binary), P(world.function), P(world.stream), ODD_HANDLES);
+        break;
+    case 'K':
+        ADD(P(world.function), P(world.binary), P(world.stream), ODD_HANDLES);
+        break;
+    case 'A':
+        ADD(P(world.args), P(world.function), P(world.stream), ODD_HANDLES);
+        break;
     case 'V':
         ADD(P(world.input));
         break;
     case 'c':
         ADD(P(&world.malloc_config), 0, P(&world.malloc_config_bad));
+        break;
+    case 'p':
+        ADD(P(world.phys), P(world.dead_phys), P(world.stream), P(world.mapped), ODD_HANDLES);
+        break;
+    case 'q':
+        ADD(P(&world.prop), 0, P(&world.prop_bad));
+        break;
+    case 'w':
+        ADD(P(&world.location), 0, P(&world.location_bad));
+        break;
+    case 'y':
+        ADD(P(world.access), 0, P(&world.access_bad));
+        break;
+    case 'k':
+        ADD(P(world.range), P(world.mapped), 0, 1, UINT64_MAX, P(world.card), P(world.pinned),
+            P(world.mapped) + 4096, P(world.range) + 2 * MIB, P(world.range) + 4095, P(world.area),
+            UINT64_C(16) << 40, UINT64_C(1) << 47, UINT64_MAX - 4095);
+        break;
+    case 'r':
+        ADD(P(world.host), P(world.host) + 16, 0, 1, UINT64_MAX, P(world.card), P(world.pinned),
+            P(world.mapped), P(world.host) - 4096, P(world.host) + 4096, UINT64_MAX - 4095);
         break;
     case 'l':
         ADD(P(world.list), 0);
@@ -389,10 +607,10 @@ static void values_of(char kind, size_t index, struct values *values)
 static uint64_t call_with(void *function, const uint64_t a[ARGS_MAX])
 {
     typedef uint64_t (*any)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
-                            uint64_t, uint64_t);
+                            uint64_t, uint64_t, uint64_t);
     any fn;
     memcpy(&fn, &function, sizeof(fn));
-    return fn(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8]);
+    return fn(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9]);
 }
 
 /* A failed call leaves no output behind. */

@@ -121,6 +121,9 @@ TEST(config_handles)
     CHECK_ACL(aclrtSetStreamConfigOpt(ANY_ADDRESS, ACL_RT_STREAM_PRIORITY, &priority, 4), 100000);
     OK(aclrtSetStreamConfigOpt(config, ACL_RT_STREAM_PRIORITY, &priority, sizeof(priority)));
     OK(aclrtSetStreamConfigOpt(config, ACL_RT_STREAM_FLAG, &flag, sizeof(flag)));
+    uint32_t narrow = (uint32_t)flag;
+    OK(aclrtSetStreamConfigOpt(config, ACL_RT_STREAM_FLAG, &narrow, sizeof(narrow)));
+    CHECK_ACL(aclrtSetStreamConfigOpt(config, ACL_RT_STREAM_FLAG, &narrow, 2), 100000);
     CHECK_ACL(aclrtCreateStreamV2(NULL, config), 100000);
     CHECK_ACL(aclrtCreateStreamV2(&stream, ANY_ADDRESS), 100000);
     OK(aclrtCreateStreamV2(&stream, config));
@@ -177,9 +180,9 @@ TEST(attributes)
     CHECK_EQ(value.userCustomTag, 0);
     OK(aclrtGetStreamAttribute(stream, ACL_STREAM_ATTR_PRIORITY, &value));
     CHECK_EQ(value.streamPriority, 2);
-    value.failureMode = ACL_STOP_ON_FAILURE;
-    CHECK_ACL(aclrtSetStreamAttribute(stream, ACL_STREAM_ATTR_FAILURE_MODE, &value), 207000);
     value.failureMode = ACL_CONTINUE_ON_FAILURE;
+    OK(aclrtSetStreamAttribute(stream, ACL_STREAM_ATTR_FAILURE_MODE, &value));
+    value.failureMode = ACL_STOP_ON_FAILURE;
     OK(aclrtSetStreamAttribute(stream, ACL_STREAM_ATTR_FAILURE_MODE, &value));
     uint32_t flag = 9;
     OK(aclrtSetStreamOverflowSwitch(stream, 1));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * stress_order.c - random programs over streams, events and copies, beside a naive model.
+ * stress_order.c - random programs over streams, events, notifies, copies and kernels, beside a
+ * naive model.
  *
  * Each thread issues a random program on its own buffers and streams, all on one card. Before a
  * stream touches a buffer that another used last, it waits for an event recorded there; so the
@@ -8,7 +9,10 @@
  * issue. At random points everything is synchronised and compared. TEST_SEED repeats a run,
  * TEST_STEPS sets its length.
  */
+#include <belay/kernel.h>
+
 #include "../unit/npu/order_test.h"
+#include "npu/notify.h"
 
 enum { THREADS = 3, STREAMS = 5, BUFFERS = 6, PINNED_FROM = 4, SIZE = 20000 };
 
@@ -24,9 +28,10 @@ struct program {
     void *streams[STREAMS];
     bool paused[STREAMS];
     struct buffer buffers[BUFFERS];
-    void *event;     /* modern, used over and over */
-    uint32_t called; /* host functions that have run */
-    uint32_t calls;  /* host functions issued */
+    void *event;              /* modern, used over and over */
+    uint32_t faulty[STREAMS]; /* kernels that fault, queued and not told yet */
+    uint32_t called;          /* host functions that have run */
+    uint32_t calls;           /* host functions issued */
 };
 
 static uint64_t next(struct program *p)
@@ -46,6 +51,25 @@ static void count_call(void *arg)
 {
     struct program *p = arg;
     __atomic_fetch_add(&p->called, 1, __ATOMIC_RELAXED);
+}
+
+struct xor {
+    unsigned char *memory;
+    uint32_t from, size;
+    uint8_t with;
+};
+
+static void xor_bytes(const void *args, uint32_t block, uint32_t n_blocks)
+{
+    const struct xor *p = args;
+    for (uint32_t i = p->from + block; i < p->from + p->size; i += n_blocks)
+        p->memory[i] ^= p->with;
+}
+
+static void trap(const void *args, uint32_t block, uint32_t n_blocks)
+{
+    (void)args, (void)block, (void)n_blocks;
+    __builtin_trap();
 }
 
 /* Orders stream `s` behind the last user of the buffer. */
@@ -101,6 +125,46 @@ static void issue_rows(struct program *p, int s)
         memcpy(dst->model + row * 200, src->model + row * 150, 100);
 }
 
+static void issue_kernel(struct program *p, int s)
+{
+    struct buffer *buffer = &p->buffers[below(p, BUFFERS)];
+    struct xor args = {.memory = buffer->memory, .from = below(p, SIZE), .with = (uint8_t)next(p)};
+    args.size = 1 + below(p, SIZE - args.from);
+    const bly_range range = {buffer->memory, SIZE, BLY_READ | BLY_WRITE};
+    bly_kernel_opts opts = bly_kernel_opts_default();
+    opts.engine = (bly_engine)below(p, 5);
+    opts.n_blocks = 1 + below(p, 9);
+    opts.ranges = &range;
+    opts.n_ranges = 1;
+    use(p, buffer, s);
+    require(bly_kernel_launch(xor_bytes, &args, sizeof(args), &opts, p->streams[s]) == BLY_OK);
+    for (uint32_t i = args.from; i < args.from + args.size; i++)
+        buffer->model[i] ^= args.with;
+    if (below(p, 20) == 0) {
+        require(bly_kernel_launch(trap, NULL, 0, &opts, p->streams[s]) == BLY_OK);
+        p->faulty[s]++;
+    }
+}
+
+/* Orders a stream behind another by a notify of its own. */
+static void issue_notify(struct program *p, int s)
+{
+    int other = (int)below(p, STREAMS);
+    void *notify;
+    require(blyi_notify_create(false, 0, &notify) == BLY_OK);
+    require(blyi_notify_record(notify, false, BLYI_NOTIFY_SET, 1, p->streams[other], 0) == BLY_OK);
+    require(blyi_notify_wait(notify, false, BLYI_NOTIFY_EQUAL, 1, true, 0, p->streams[s], 0) ==
+            BLY_OK);
+    require(blyi_notify_destroy(notify, false) == BLY_OK);
+}
+
+static void sync_stream(struct program *p, int s)
+{
+    bly_status status = blyi_stream_sync(p->streams[s], 0);
+    require(p->faulty[s] != 0 ? status != BLY_OK : status == BLY_OK);
+    p->faulty[s] = 0;
+}
+
 static void resume_all(struct program *p)
 {
     for (int s = 0; s < STREAMS; s++)
@@ -114,7 +178,7 @@ static void quiet(struct program *p)
 {
     resume_all(p);
     for (int s = 0; s < STREAMS; s++)
-        require(blyi_stream_sync(p->streams[s], 0) == BLY_OK);
+        sync_stream(p, s);
 }
 
 static void compare(struct program *p)
@@ -135,11 +199,11 @@ static void compare(struct program *p)
 
 static void replace_stream(struct program *p, int s)
 {
-    if (below(p, 2) == 0) /* nothing of it is queued, so force drops nothing */
-        require((resume_all(p), blyi_stream_sync(p->streams[s], 0)) == BLY_OK &&
-                blyi_stream_destroy(p->streams[s], true) == BLY_OK);
-    else
-        require((resume_all(p), blyi_stream_destroy(p->streams[s], false)) == BLY_OK);
+    resume_all(p);
+    bool force = below(p, 2) == 0;
+    if (force || p->faulty[s] != 0) /* nothing of it is queued then, so force drops nothing */
+        sync_stream(p, s);
+    require(blyi_stream_destroy(p->streams[s], force) == BLY_OK);
     require(blyi_stream_create(below(p, 9), 0, 0, &p->streams[s]) == BLY_OK);
     for (int b = 0; b < BUFFERS; b++) /* its work has ended */
         if (p->buffers[b].last == s)
@@ -183,6 +247,14 @@ static void step(struct program *p)
     case 8:
     case 9:
         issue_rows(p, s);
+        break;
+    case 10:
+    case 11:
+    case 12:
+        issue_kernel(p, s);
+        break;
+    case 13:
+        issue_notify(p, s);
         break;
     default:
         if (below(p, 2) == 0)
@@ -244,6 +316,7 @@ static void random_programs_end_as_the_model_says(void **state)
         pthread_join(threads[i], NULL);
     assert_int_equal(blyi_card_get(0)->n_streams, 0);
     assert_int_equal(blyi_card_get(0)->n_events, 0);
+    assert_int_equal(blyi_card_get(0)->n_notifies, 0);
     assert_true(blyi_card_audit(blyi_card_get(0)));
     assert_true(blyi_pinned_audit());
 }

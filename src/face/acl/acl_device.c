@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "face/acl/check.h"
+#include "face/acl/state.h"
 #include "face/acl/visible.h"
 
 #define CALL(function) BLYI_ACL_CALL_##function
@@ -30,7 +31,11 @@ aclError bly_acl_aclrtSetDevice(int32_t deviceId)
         blyi_acl_check_device(CALL(aclrtSetDevice), deviceId, ACL_ERROR_RT_INVALID_DEVICEID, &card);
     if (error != ACL_SUCCESS)
         return error;
-    return acl_result(aclrtSetDevice, blyi_device_set(card, site));
+    blyi_state_tell_device(deviceId, ACL_RT_DEVICE_STATE_SET_PRE);
+    bly_status status = blyi_device_set(card, site);
+    if (status == BLY_OK)
+        blyi_state_tell_device(deviceId, ACL_RT_DEVICE_STATE_SET_POST);
+    return acl_result(aclrtSetDevice, status);
 }
 
 static aclError device_reset(enum blyi_acl_call call, int32_t device, bool force)
@@ -39,7 +44,11 @@ static aclError device_reset(enum blyi_acl_call call, int32_t device, bool force
     aclError error = blyi_acl_check_device(call, device, ACL_ERROR_RT_INVALID_DEVICEID, &card);
     if (error != ACL_SUCCESS)
         return error;
-    return blyi_acl_result(call, blyi_device_reset(card, force));
+    blyi_state_tell_device(device, ACL_RT_DEVICE_STATE_RESET_PRE);
+    bly_status status = blyi_device_reset(card, force);
+    if (status == BLY_OK)
+        blyi_state_tell_device(device, ACL_RT_DEVICE_STATE_RESET_POST);
+    return blyi_acl_result(call, status);
 }
 
 aclError bly_acl_aclrtResetDevice(int32_t deviceId)

@@ -44,7 +44,15 @@
     X(E_PARSE, ACL_ERROR_PARSE_FILE)                                                               \
     X(E_PIN_LIMIT, ACL_ERROR_RT_MEMORY_ALLOCATION)                                                 \
     X(E_SYSTEM, ACL_ERROR_RT_DRV_INTERNAL_ERROR)                                                   \
-    X(E_CANCELLED, ACL_ERROR_RT_INTERNAL_ERROR)
+    X(E_CANCELLED, ACL_ERROR_RT_INTERNAL_ERROR)                                                    \
+    X(E_KERNEL_VECTOR, ACL_ERROR_RT_VECTOR_CORE_EXCEPTION)                                         \
+    X(E_KERNEL_CUBE, ACL_ERROR_RT_AICORE_EXCEPTION)                                                \
+    X(E_KERNEL_AICPU, ACL_ERROR_RT_AICPU_EXCEPTION)                                                \
+    X(E_NO_KERNEL, ACL_ERROR_RT_INTERNAL_ERROR)                                                    \
+    X(E_CARD_ABORTED, ACL_ERROR_RT_DEVICE_TASK_ABORT)                                              \
+    X(E_TIMEOUT_VECTOR, ACL_ERROR_RT_VECTOR_CORE_TIMEOUT)                                          \
+    X(E_TIMEOUT_CUBE, ACL_ERROR_RT_AICORE_TIMEOUT)                                                 \
+    X(E_TIMEOUT_AICPU, ACL_ERROR_RT_AICPU_TIMEOUT)
 
 /* X(function, status, code): where a call has a code of its own. A device that cannot be
  * brought up is 507033 whatever was short; the sentence says what. A bad address is the
@@ -81,8 +89,22 @@
     X(aclrtUnSubscribeReport, E_NOT_SUBSCRIBED, ACL_ERROR_RT_THREAD_SUBSCRIBE)                     \
     X(aclrtMemcpy, E_FAULT, ACL_ERROR_RT_PARAM_INVALID)                                            \
     X(aclrtMemcpy2d, E_FAULT, ACL_ERROR_RT_PARAM_INVALID)                                          \
+    X(aclrtMemcpyBatch, E_FAULT, ACL_ERROR_RT_PARAM_INVALID)                                       \
+    X(aclrtMemcpyBatchV2, E_FAULT, ACL_ERROR_RT_PARAM_INVALID)                                     \
     X(aclrtMemset, E_FAULT, ACL_ERROR_RT_PARAM_INVALID)                                            \
     X(aclrtMemsetD32, E_FAULT, ACL_ERROR_RT_PARAM_INVALID)                                         \
+    X(aclrtDeviceCanAccessPeer, E_PARSE, ACL_ERROR_RT_PARAM_INVALID)                               \
+    X(aclrtDeviceEnablePeerAccess, E_PARSE, ACL_ERROR_RT_PARAM_INVALID)                            \
+    X(aclrtGetDevicesTopo, E_PARSE, ACL_ERROR_RT_PARAM_INVALID)                                    \
+    X(aclrtMemSetAccess, E_PARSE, ACL_ERROR_RT_PARAM_INVALID)                                      \
+    X(aclrtUnmapMem, E_INVALID, ACL_ERROR_RT_DRV_INTERNAL_ERROR)                                   \
+    X(aclrtMemSetAccess, E_STATE, ACL_ERROR_RT_DRV_INTERNAL_ERROR)                                 \
+    X(aclrtMapMem, E_HANDLE, ACL_ERROR_RT_PARAM_INVALID)                                           \
+    X(aclrtMemMapNoAccess, E_HANDLE, ACL_ERROR_RT_PARAM_INVALID)                                   \
+    X(aclrtFreePhysical, E_HANDLE, ACL_ERROR_RT_PARAM_INVALID)                                     \
+    X(aclrtMemGetAllocationPropertiesFromHandle, E_HANDLE, ACL_ERROR_RT_PARAM_INVALID)             \
+    X(aclrtMemMapSetLink, E_HANDLE, ACL_ERROR_RT_PARAM_INVALID)                                    \
+    X(aclrtMemP2PMap, E_FAULT, ACL_ERROR_RT_PARAM_INVALID)                                         \
     X(aclCreateDataBuffer, E_HOST_MEMORY, ACL_ERROR_BAD_ALLOC)                                     \
     X(aclDestroyDataBuffer, E_HANDLE, ACL_ERROR_INVALID_PARAM)                                     \
     X(aclUpdateDataBuffer, E_HANDLE, ACL_ERROR_INVALID_PARAM)                                      \

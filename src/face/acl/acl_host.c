@@ -47,10 +47,7 @@ aclError bly_acl_aclrtMallocHostWithCfg(void **ptr, uint64_t size, aclrtMallocCo
     if (config.has_device)
         return acl_reject(aclrtMallocHostWithCfg, ACL_ERROR_RT_PARAM_INVALID,
                           "attribute ACL_RT_MEM_ATTR_DEVICE_ID is for device memory");
-    if (config.va_flag != 0)
-        return acl_reject(aclrtMallocHostWithCfg, ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
-                          "attribute ACL_RT_MEM_ATTR_VA_FLAG: the card has no host memory at the "
-                          "host's addresses");
+    /* VA_FLAG asks for one address on host and device: pinned memory has no other here. */
     return host_alloc(call, ptr, size, config.module, site);
 }
 

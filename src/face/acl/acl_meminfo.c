@@ -20,8 +20,11 @@
 #include "face/acl/model.h"
 #include "face/acl/visible.h"
 #include "npu/card.h"
+#include "npu/mapping.h"
 #include "npu/memory.h"
 #include "npu/pinned.h"
+#include "npu/pointer.h"
+#include "npu/vmm.h"
 
 enum figure { ALL, HUGE_PAGES, NORMAL_PAGES, GIANT_PAGES };
 
@@ -118,16 +121,25 @@ aclError bly_acl_aclrtPointerGetAttributes(const void *ptr, aclrtPtrAttributes *
         return acl_reject(aclrtPointerGetAttributes, ACL_ERROR_INVALID_PARAM, "%s is NULL",
                           ptr == NULL ? "ptr" : "attributes");
     aclrtPtrAttributes found = {.location = {.type = ACL_MEM_LOCATION_TYPE_UNREGISTERED}};
-    struct blyi_mem_block block;
-    struct blyi_pinned_block pinned;
-    if (blyi_mem_find(ptr, &block)) {
-        found.location.type = ACL_MEM_LOCATION_TYPE_DEVICE;
-        found.location.id = (uint32_t)blyi_visible_user(block.card);
-        found.pageSize = (uint32_t)blyi_page_bytes(block.page_kind);
-    } else if (blyi_pinned_find(ptr, &pinned)) {
-        found.location.type = ACL_MEM_LOCATION_TYPE_HOST;
-        found.pageSize = (uint32_t)blyi_page_bytes(BLYI_PAGE_NORMAL);
+    struct blyi_pointer_quick quick;
+    if (likely(blyi_pointer_quick(ptr, &quick))) {
+        found.pageSize = (uint32_t)blyi_page_bytes(quick.page_kind);
+        found.location.type =
+            quick.card < 0 ? ACL_MEM_LOCATION_TYPE_HOST : ACL_MEM_LOCATION_TYPE_DEVICE;
+        found.location.id = quick.card < 0 ? 0 : (uint32_t)blyi_visible_user(quick.card);
+        *attributes_out = found;
+        return ACL_SUCCESS;
     }
+    bly_pointer info = {.struct_size = sizeof(info)};
+    (void)bly_pointer_info(ptr, &info); /* cannot fail */
+    bool is_live = info.kind == BLY_POINTER_CARD || info.kind == BLY_POINTER_MAPPED;
+    if (is_live && info.card >= 0) {
+        found.location.type = ACL_MEM_LOCATION_TYPE_DEVICE;
+        found.location.id = (uint32_t)blyi_visible_user(info.card);
+    } else if (is_live || info.kind == BLY_POINTER_PINNED || info.kind == BLY_POINTER_REGISTERED) {
+        found.location.type = ACL_MEM_LOCATION_TYPE_HOST;
+    }
+    found.pageSize = info.page_size;
     *attributes_out = found;
     return ACL_SUCCESS;
 }
@@ -142,6 +154,7 @@ aclError bly_acl_aclrtMemGetAddressRange(void *ptr, void **pbase, size_t *psize)
                           "pbase and psize are both NULL");
     struct blyi_mem_block block;
     struct blyi_pinned_block pinned;
+    struct blyi_mapping_info mapping;
     uintptr_t base;
     uint64_t size;
     if (blyi_mem_find(ptr, &block)) {
@@ -150,6 +163,9 @@ aclError bly_acl_aclrtMemGetAddressRange(void *ptr, void **pbase, size_t *psize)
     } else if (blyi_pinned_find(ptr, &pinned)) {
         base = pinned.address;
         size = pinned.rounded;
+    } else if (blyi_mapping_find((uintptr_t)ptr, &mapping)) {
+        base = mapping.address;
+        size = mapping.size;
     } else {
         return acl_reject(aclrtMemGetAddressRange, ACL_ERROR_RT_PARAM_INVALID,
                           "ptr %p lies in no live allocation", ptr);
@@ -172,10 +188,13 @@ aclError bly_acl_aclrtCheckMemType(void **addrList, uint32_t size, uint32_t memT
     if (reserve != 0)
         return acl_reject(aclrtCheckMemType, ACL_ERROR_INVALID_PARAM,
                           "reserve %" PRIu32 " is not 0", reserve);
-    uint32_t all = (memType & ACL_RT_MEM_TYPE_DEV) != 0; /* no other kind exists here */
+    uint32_t all = 1;
     for (uint32_t i = 0; i < size && all != 0; i++) {
         struct blyi_mem_block block;
-        all = blyi_mem_find(addrList[i], &block);
+        struct blyi_reservation_info range;
+        all = ((memType & ACL_RT_MEM_TYPE_DEV) != 0 && blyi_mem_find(addrList[i], &block)) ||
+              ((memType & ACL_RT_MEM_TYPE_RSVD) != 0 &&
+               blyi_vmm_find((uintptr_t)addrList[i], &range));
     }
     *checkResult = all;
     return ACL_SUCCESS;

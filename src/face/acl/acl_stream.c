@@ -6,6 +6,7 @@
 
 #include "face/acl/allocators.h"
 #include "face/acl/check.h"
+#include "face/acl/limits.h"
 #include "face/acl/stream_attr.h"
 #include "face/acl/stream_config.h"
 #include "npu/card.h"
@@ -50,6 +51,7 @@ static aclError stream_destroy(enum blyi_acl_call call, void *stream, bool force
     if (status == BLY_OK) {
         blyi_allocators_forget(stream);
         blyi_stream_attr_forget(stream);
+        blyi_limits_forget_stream(stream);
     }
     return blyi_acl_result(call, status);
 }

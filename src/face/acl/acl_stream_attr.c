@@ -2,8 +2,8 @@
  *
  * acl_stream_attr.c - attributes of a stream.
  *
- *   failure mode    0 (continue); 1 (stop) is refused: a stream always continues
- *   overflow check  kept and read back; no kernels run that could overflow
+ *   failure mode    as aclrtSetStreamFailureMode, but not for a default stream
+ *   overflow check  kept and read back; software kernels do not report overflow
  *   user tag        kept and read back
  *   cache op info   kept and read back
  *   priority        that of the creation; another one is refused
@@ -17,6 +17,7 @@
 #include "base/map.h"
 #include "face/acl/check.h"
 #include "face/acl/stream_attr.h"
+#include "npu/abort.h"
 #include "npu/stream.h"
 
 struct attributes {
@@ -94,17 +95,6 @@ static aclError store_switch(enum blyi_acl_call call, const void *stream, aclrtS
     return store(call, stream, attr, value);
 }
 
-static aclError set_failure_mode(enum blyi_acl_call call, uint64_t mode)
-{
-    if (mode > ACL_STOP_ON_FAILURE)
-        return blyi_acl_reject(call, ACL_ERROR_RT_PARAM_INVALID,
-                               "failure mode %" PRIu64 " is not 0 or 1", mode);
-    if (mode == ACL_STOP_ON_FAILURE)
-        return blyi_acl_reject(call, ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
-                               "failure mode 1 (stop on failure): streams continue here");
-    return ACL_SUCCESS;
-}
-
 static aclError set_priority(enum blyi_acl_call call, void *stream, uint32_t priority)
 {
     uint32_t current;
@@ -130,12 +120,12 @@ aclError bly_acl_aclrtSetStreamAttribute(aclrtStream stream, aclrtStreamAttr stm
         (int)stmAttrType > ACL_STREAM_ATTR_PRIORITY)
         return acl_reject(aclrtSetStreamAttribute, ACL_ERROR_INVALID_PARAM,
                           "stmAttrType %d is not in 1 .. 5", (int)stmAttrType);
+    if (stmAttrType == ACL_STREAM_ATTR_FAILURE_MODE)
+        return blyi_acl_set_failure_mode(call, stream, value->failureMode, false);
     aclError error = check_stream(call, &stream);
     if (error != ACL_SUCCESS)
         return error;
     switch (stmAttrType) {
-    case ACL_STREAM_ATTR_FAILURE_MODE:
-        return set_failure_mode(call, value->failureMode);
     case ACL_STREAM_ATTR_USER_CUSTOM_TAG:
         return store(call, stream, stmAttrType, value->userCustomTag);
     case ACL_STREAM_ATTR_PRIORITY:
@@ -160,9 +150,13 @@ aclError bly_acl_aclrtGetStreamAttribute(aclrtStream stream, aclrtStreamAttr stm
         return error;
     aclrtStreamAttrValue found = {.reserve = {0}};
     struct attributes attributes = read_attributes(stream);
+    uint32_t mode = 0;
     if (stmAttrType == ACL_STREAM_ATTR_PRIORITY)
         error = blyi_acl_result(call, blyi_stream_priority(stream, &found.streamPriority));
-    else if (stmAttrType == ACL_STREAM_ATTR_FLOAT_OVERFLOW_CHECK)
+    else if (stmAttrType == ACL_STREAM_ATTR_FAILURE_MODE) {
+        error = blyi_acl_result(call, blyi_stream_failure_mode(stream, &mode));
+        found.failureMode = mode;
+    } else if (stmAttrType == ACL_STREAM_ATTR_FLOAT_OVERFLOW_CHECK)
         found.overflowSwitch = attributes.overflow_check;
     else if (stmAttrType == ACL_STREAM_ATTR_USER_CUSTOM_TAG)
         found.userCustomTag = attributes.user_tag;

@@ -47,11 +47,26 @@
     X(aclrtAllocatorSetGetAddrFromBlockFuncToDesc) \
     X(aclrtAllocatorSetObjToDesc)                  \
     X(aclrtAllocatorUnregister)                    \
+    X(aclrtBinaryGetFunction)                      \
+    X(aclrtBinaryLoad)                             \
+    X(aclrtBinaryLoadFromData)                     \
+    X(aclrtBinaryLoadFromFile)                     \
+    X(aclrtBinarySetExceptionCallback)             \
+    X(aclrtBinaryUnLoad)                           \
     X(aclrtCheckMemType)                           \
+    X(aclrtCmoAsync)                               \
+    X(aclrtCntNotifyCreate)                        \
+    X(aclrtCntNotifyDestroy)                       \
+    X(aclrtCntNotifyGetId)                         \
+    X(aclrtCntNotifyRecord)                        \
+    X(aclrtCntNotifyReset)                         \
+    X(aclrtCntNotifyWaitWithTimeout)               \
+    X(aclrtCreateBinary)                           \
     X(aclrtCreateContext)                          \
     X(aclrtCreateEvent)                            \
     X(aclrtCreateEventExWithFlag)                  \
     X(aclrtCreateEventWithFlag)                    \
+    X(aclrtCreateNotify)                           \
     X(aclrtCreateStream)                           \
     X(aclrtCreateStreamConfigHandle)               \
     X(aclrtCreateStreamV2)                         \
@@ -59,69 +74,136 @@
     X(aclrtCtxGetCurrentDefaultStream)             \
     X(aclrtCtxGetSysParamOpt)                      \
     X(aclrtCtxSetSysParamOpt)                      \
+    X(aclrtDestroyBinary)                          \
     X(aclrtDestroyContext)                         \
     X(aclrtDestroyEvent)                           \
+    X(aclrtDestroyNotify)                          \
     X(aclrtDestroyStream)                          \
     X(aclrtDestroyStreamConfigHandle)              \
     X(aclrtDestroyStreamForce)                     \
+    X(aclrtDeviceCanAccessPeer)                    \
+    X(aclrtDeviceDisablePeerAccess)                \
+    X(aclrtDeviceEnablePeerAccess)                 \
     X(aclrtDeviceGetBareTgid)                      \
     X(aclrtDeviceGetByPCIBusId)                    \
+    X(aclrtDeviceGetLimit)                         \
     X(aclrtDeviceGetPCIBusId)                      \
     X(aclrtDeviceGetStreamPriorityRange)           \
     X(aclrtDeviceGetUuid)                          \
+    X(aclrtDeviceL2CacheFlush)                     \
+    X(aclrtDevicePeerAccessStatus)                 \
+    X(aclrtDeviceSetLimit)                         \
+    X(aclrtDeviceTaskAbort)                        \
     X(aclrtEventElapsedTime)                       \
     X(aclrtEventGetTimestamp)                      \
+    X(aclrtExceptionInfoCallbackRegister)          \
+    X(aclrtExceptionInfoCallbackUnregister)        \
     X(aclrtFree)                                   \
     X(aclrtFreeHost)                               \
     X(aclrtFreeHostWithDevSync)                    \
+    X(aclrtFreePhysical)                           \
     X(aclrtFreeWithDevSync)                        \
+    X(aclrtFunctionGetBinary)                      \
+    X(aclrtGetArgsFromExceptionInfo)               \
     X(aclrtGetCurrentContext)                      \
     X(aclrtGetDevice)                              \
     X(aclrtGetDeviceCapability)                    \
     X(aclrtGetDeviceCount)                         \
+    X(aclrtGetDeviceIdFromExceptionInfo)           \
     X(aclrtGetDeviceInfo)                          \
+    X(aclrtGetDeviceResLimit)                      \
+    X(aclrtGetDeviceSatMode)                       \
     X(aclrtGetDeviceUtilizationRate)               \
+    X(aclrtGetDevicesTopo)                         \
+    X(aclrtGetErrorCodeFromExceptionInfo)          \
+    X(aclrtGetErrorVerbose)                        \
     X(aclrtGetEventAvailNum)                       \
     X(aclrtGetEventId)                             \
+    X(aclrtGetFuncHandleFromExceptionInfo)         \
+    X(aclrtGetFunctionName)                        \
     X(aclrtGetLastError)                           \
     X(aclrtGetLogicDevIdByPhyDevId)                \
     X(aclrtGetLogicDevIdByUserDevId)               \
     X(aclrtGetMemInfo)                             \
+    X(aclrtGetMemUceInfo)                          \
     X(aclrtGetMemUsageInfo)                        \
+    X(aclrtGetNotifyId)                            \
+    X(aclrtGetOpExecuteTimeout)                    \
+    X(aclrtGetOpTimeOutInterval)                   \
+    X(aclrtGetOverflowStatus)                      \
     X(aclrtGetPhyDevIdByLogicDevId)                \
     X(aclrtGetPhyDevIdByUserDevId)                 \
     X(aclrtGetPrimaryCtxState)                     \
+    X(aclrtGetResInCurrentThread)                  \
     X(aclrtGetRunMode)                             \
     X(aclrtGetSocName)                             \
     X(aclrtGetStreamAttribute)                     \
     X(aclrtGetStreamAvailableNum)                  \
+    X(aclrtGetStreamIdFromExceptionInfo)           \
     X(aclrtGetStreamOverflowSwitch)                \
+    X(aclrtGetStreamResLimit)                      \
     X(aclrtGetSysParamOpt)                         \
+    X(aclrtGetTaskIdFromExceptionInfo)             \
+    X(aclrtGetThreadIdFromExceptionInfo)           \
+    X(aclrtGetThreadLastTaskId)                    \
     X(aclrtGetUserDevIdByLogicDevId)               \
     X(aclrtGetUserDevIdByPhyDevId)                 \
     X(aclrtGetVersion)                             \
+    X(aclrtHostGetDevicePointer)                   \
+    X(aclrtHostMemMapCapabilities)                 \
+    X(aclrtHostRegister)                           \
+    X(aclrtHostRegisterV2)                         \
+    X(aclrtHostUnregister)                         \
+    X(aclrtKernelArgsAppend)                       \
+    X(aclrtKernelArgsAppendPlaceHolder)            \
+    X(aclrtKernelArgsFinalize)                     \
+    X(aclrtKernelArgsGetPlaceHolderBuffer)         \
+    X(aclrtKernelArgsInit)                         \
+    X(aclrtKernelArgsParaUpdate)                   \
     X(aclrtLaunchCallback)                         \
     X(aclrtLaunchHostFunc)                         \
+    X(aclrtLaunchKernel)                           \
+    X(aclrtLaunchKernelV2)                         \
+    X(aclrtLaunchKernelWithConfig)                 \
+    X(aclrtLaunchKernelWithHostArgs)               \
     X(aclrtMalloc)                                 \
     X(aclrtMallocAlign32)                          \
     X(aclrtMallocCached)                           \
     X(aclrtMallocForTaskScheduler)                 \
     X(aclrtMallocHost)                             \
     X(aclrtMallocHostWithCfg)                      \
+    X(aclrtMallocPhysical)                         \
     X(aclrtMallocWithCfg)                          \
+    X(aclrtMapMem)                                 \
     X(aclrtMemFlush)                               \
+    X(aclrtMemGetAccess)                           \
     X(aclrtMemGetAddressRange)                     \
+    X(aclrtMemGetAllocationGranularity)            \
+    X(aclrtMemGetAllocationPropertiesFromHandle)   \
     X(aclrtMemInvalidate)                          \
+    X(aclrtMemMapNoAccess)                         \
+    X(aclrtMemMapSelectedLink)                     \
+    X(aclrtMemMapSetLink)                          \
+    X(aclrtMemP2PMap)                              \
+    X(aclrtMemRetainAllocationHandle)              \
+    X(aclrtMemSetAccess)                           \
+    X(aclrtMemUceRepair)                           \
     X(aclrtMemcpy)                                 \
     X(aclrtMemcpy2d)                               \
     X(aclrtMemcpy2dAsync)                          \
     X(aclrtMemcpyAsync)                            \
     X(aclrtMemcpyAsyncWithCondition)               \
+    X(aclrtMemcpyBatch)                            \
+    X(aclrtMemcpyBatchAsync)                       \
+    X(aclrtMemcpyBatchAsyncV2)                     \
+    X(aclrtMemcpyBatchV2)                          \
     X(aclrtMemset)                                 \
     X(aclrtMemsetAsync)                            \
     X(aclrtMemsetD32)                              \
     X(aclrtMemsetD32Async)                         \
+    X(aclrtNotifyBatchReset)                       \
     X(aclrtPeekAtLastError)                        \
+    X(aclrtPersistentTaskClean)                    \
     X(aclrtPointerGetAttributes)                   \
     X(aclrtProcessReport)                          \
     X(aclrtQueryDeviceStatus)                      \
@@ -130,20 +212,44 @@
     X(aclrtQueryEventWaitStatus)                   \
     X(aclrtRecordEvent)                            \
     X(aclrtRecordEventWithFlag)                    \
+    X(aclrtRecordNotify)                           \
+    X(aclrtReduceAsync)                            \
+    X(aclrtRegDeviceStateCallback)                 \
+    X(aclrtRegStreamStateCallback)                 \
+    X(aclrtRegisterCpuFunc)                        \
+    X(aclrtReleaseMemAddress)                      \
+    X(aclrtRepairError)                            \
+    X(aclrtReserveMemAddress)                      \
+    X(aclrtReserveMemAddressNoUCMemory)            \
     X(aclrtResetDevice)                            \
     X(aclrtResetDeviceForce)                       \
+    X(aclrtResetDeviceResLimit)                    \
     X(aclrtResetEvent)                             \
+    X(aclrtResetOverflowStatus)                    \
+    X(aclrtResetStreamResLimit)                    \
     X(aclrtSetCurrentContext)                      \
     X(aclrtSetDevice)                              \
+    X(aclrtSetDeviceResLimit)                      \
+    X(aclrtSetDeviceSatMode)                       \
+    X(aclrtSetDeviceTaskAbortCallback)             \
+    X(aclrtSetExceptionInfoCallback)               \
+    X(aclrtSetOpExecuteTimeOut)                    \
+    X(aclrtSetOpExecuteTimeOutV2)                  \
+    X(aclrtSetOpExecuteTimeOutWithMs)              \
     X(aclrtSetOpWaitTimeout)                       \
     X(aclrtSetStreamAttribute)                     \
     X(aclrtSetStreamConfigOpt)                     \
+    X(aclrtSetStreamFailureMode)                   \
     X(aclrtSetStreamOverflowSwitch)                \
+    X(aclrtSetStreamResLimit)                      \
     X(aclrtSetSysParamOpt)                         \
+    X(aclrtSetTsDevice)                            \
+    X(aclrtStreamAbort)                            \
     X(aclrtStreamGetFlags)                         \
     X(aclrtStreamGetId)                            \
     X(aclrtStreamGetPriority)                      \
     X(aclrtStreamQuery)                            \
+    X(aclrtStreamStop)                             \
     X(aclrtStreamWaitEvent)                        \
     X(aclrtStreamWaitEventWithFlag)                \
     X(aclrtStreamWaitEventWithTimeout)             \
@@ -155,6 +261,12 @@
     X(aclrtSynchronizeStream)                      \
     X(aclrtSynchronizeStreamWithTimeout)           \
     X(aclrtUnSubscribeReport)                      \
+    X(aclrtUnmapMem)                               \
+    X(aclrtUnuseStreamResInCurrentThread)          \
+    X(aclrtUseStreamResInCurrentThread)            \
+    X(aclrtValueWait)                              \
+    X(aclrtValueWrite)                             \
+    X(aclrtWaitAndResetNotify)                     \
     X(aclsysGetCANNVersion)                        \
     X(aclsysGetVersionNum)                         \
     X(aclsysGetVersionStr)
@@ -214,12 +326,34 @@ aclError bly_acl_aclrtAllocatorSetGetAddrFromBlockFuncToDesc(aclrtAllocatorDesc 
 aclError bly_acl_aclrtAllocatorSetObjToDesc(aclrtAllocatorDesc allocatorDesc,
                                             aclrtAllocator allocator);
 aclError bly_acl_aclrtAllocatorUnregister(aclrtStream stream);
+aclError bly_acl_aclrtBinaryGetFunction(const aclrtBinHandle binHandle, const char *kernelName,
+                                        aclrtFuncHandle *funcHandle);
+aclError bly_acl_aclrtBinaryLoad(const aclrtBinary binary, aclrtBinHandle *binHandle);
+aclError bly_acl_aclrtBinaryLoadFromData(const void *data, size_t length,
+                                         const aclrtBinaryLoadOptions *options,
+                                         aclrtBinHandle *binHandle);
+aclError bly_acl_aclrtBinaryLoadFromFile(const char *binPath, aclrtBinaryLoadOptions *options,
+                                         aclrtBinHandle *binHandle);
+aclError bly_acl_aclrtBinarySetExceptionCallback(aclrtBinHandle binHandle,
+                                                 aclrtOpExceptionCallback callback, void *userData);
+aclError bly_acl_aclrtBinaryUnLoad(aclrtBinHandle binHandle);
 aclError bly_acl_aclrtCheckMemType(void **addrList, uint32_t size, uint32_t memType,
                                    uint32_t *checkResult, uint32_t reserve);
+aclError bly_acl_aclrtCmoAsync(void *src, size_t size, aclrtCmoType cmoType, aclrtStream stream);
+aclError bly_acl_aclrtCntNotifyCreate(aclrtCntNotify *cntNotify, uint64_t flag);
+aclError bly_acl_aclrtCntNotifyDestroy(aclrtCntNotify cntNotify);
+aclError bly_acl_aclrtCntNotifyGetId(aclrtCntNotify cntNotify, uint32_t *notifyId);
+aclError bly_acl_aclrtCntNotifyRecord(aclrtCntNotify cntNotify, aclrtStream stream,
+                                      aclrtCntNotifyRecordInfo *info);
+aclError bly_acl_aclrtCntNotifyReset(aclrtCntNotify cntNotify, aclrtStream stream);
+aclError bly_acl_aclrtCntNotifyWaitWithTimeout(aclrtCntNotify cntNotify, aclrtStream stream,
+                                               aclrtCntNotifyWaitInfo *info);
+aclrtBinary bly_acl_aclrtCreateBinary(const void *data, size_t dataLen);
 aclError bly_acl_aclrtCreateContext(aclrtContext *context, int32_t deviceId);
 aclError bly_acl_aclrtCreateEvent(aclrtEvent *event);
 aclError bly_acl_aclrtCreateEventExWithFlag(aclrtEvent *event, uint32_t flag);
 aclError bly_acl_aclrtCreateEventWithFlag(aclrtEvent *event, uint32_t flag);
+aclError bly_acl_aclrtCreateNotify(aclrtNotify *notify, uint64_t flag);
 aclError bly_acl_aclrtCreateStream(aclrtStream *stream);
 aclrtStreamConfigHandle *bly_acl_aclrtCreateStreamConfigHandle(void);
 aclError bly_acl_aclrtCreateStreamV2(aclrtStream *stream, const aclrtStreamConfigHandle *handle);
@@ -227,56 +361,129 @@ aclError bly_acl_aclrtCreateStreamWithConfig(aclrtStream *stream, uint32_t prior
 aclError bly_acl_aclrtCtxGetCurrentDefaultStream(aclrtStream *stream);
 aclError bly_acl_aclrtCtxGetSysParamOpt(aclSysParamOpt opt, int64_t *value);
 aclError bly_acl_aclrtCtxSetSysParamOpt(aclSysParamOpt opt, int64_t value);
+aclError bly_acl_aclrtDestroyBinary(aclrtBinary binary);
 aclError bly_acl_aclrtDestroyContext(aclrtContext context);
 aclError bly_acl_aclrtDestroyEvent(aclrtEvent event);
+aclError bly_acl_aclrtDestroyNotify(aclrtNotify notify);
 aclError bly_acl_aclrtDestroyStream(aclrtStream stream);
 aclError bly_acl_aclrtDestroyStreamConfigHandle(aclrtStreamConfigHandle *handle);
 aclError bly_acl_aclrtDestroyStreamForce(aclrtStream stream);
+aclError bly_acl_aclrtDeviceCanAccessPeer(int32_t *canAccessPeer, int32_t deviceId,
+                                          int32_t peerDeviceId);
+aclError bly_acl_aclrtDeviceDisablePeerAccess(int32_t peerDeviceId);
+aclError bly_acl_aclrtDeviceEnablePeerAccess(int32_t peerDeviceId, uint32_t flags);
 aclError bly_acl_aclrtDeviceGetBareTgid(int32_t *pid);
 aclError bly_acl_aclrtDeviceGetByPCIBusId(const char *pciBusId, int32_t *deviceId);
+aclError bly_acl_aclrtDeviceGetLimit(aclrtDeviceLimit limit, size_t *value);
 aclError bly_acl_aclrtDeviceGetPCIBusId(int32_t deviceId, char *pciBusId, int32_t len);
 aclError bly_acl_aclrtDeviceGetStreamPriorityRange(int32_t *leastPriority,
                                                    int32_t *greatestPriority);
 aclError bly_acl_aclrtDeviceGetUuid(int32_t deviceId, aclrtUuid *uuid);
+aclError bly_acl_aclrtDeviceL2CacheFlush(void *rsv);
+aclError bly_acl_aclrtDevicePeerAccessStatus(int32_t deviceId, int32_t peerDeviceId,
+                                             int32_t *status);
+aclError bly_acl_aclrtDeviceSetLimit(aclrtDeviceLimit limit, size_t value);
+aclError bly_acl_aclrtDeviceTaskAbort(int32_t deviceId, uint32_t timeout);
 aclError bly_acl_aclrtEventElapsedTime(float *ms, aclrtEvent startEvent, aclrtEvent endEvent);
 aclError bly_acl_aclrtEventGetTimestamp(aclrtEvent event, uint64_t *timestamp);
+aclError bly_acl_aclrtExceptionInfoCallbackRegister(aclrtExceptionInfoCallback callback);
+aclError bly_acl_aclrtExceptionInfoCallbackUnregister(aclrtExceptionInfoCallback callback);
 aclError bly_acl_aclrtFree(void *devPtr);
 aclError bly_acl_aclrtFreeHost(void *hostPtr);
 aclError bly_acl_aclrtFreeHostWithDevSync(void *hostPtr);
+aclError bly_acl_aclrtFreePhysical(aclrtDrvMemHandle handle);
 aclError bly_acl_aclrtFreeWithDevSync(void *devPtr);
+aclError bly_acl_aclrtFunctionGetBinary(const aclrtFuncHandle funcHandle,
+                                        aclrtBinHandle *binHandle);
+aclError bly_acl_aclrtGetArgsFromExceptionInfo(const aclrtExceptionInfo *info, void **devArgsPtr,
+                                               uint32_t *devArgsLen);
 aclError bly_acl_aclrtGetCurrentContext(aclrtContext *context);
 aclError bly_acl_aclrtGetDevice(int32_t *deviceId);
 aclError bly_acl_aclrtGetDeviceCapability(int32_t deviceId, aclrtDevFeatureType devFeatureType,
                                           int32_t *value);
 aclError bly_acl_aclrtGetDeviceCount(uint32_t *count);
+uint32_t bly_acl_aclrtGetDeviceIdFromExceptionInfo(const aclrtExceptionInfo *info);
 aclError bly_acl_aclrtGetDeviceInfo(uint32_t deviceId, aclrtDevAttr attr, int64_t *value);
+aclError bly_acl_aclrtGetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type,
+                                        uint32_t *value);
+aclError bly_acl_aclrtGetDeviceSatMode(aclrtFloatOverflowMode *mode);
 aclError bly_acl_aclrtGetDeviceUtilizationRate(int32_t deviceId,
                                                aclrtUtilizationInfo *utilizationInfo);
+aclError bly_acl_aclrtGetDevicesTopo(uint32_t deviceId, uint32_t otherDeviceId, uint64_t *value);
+uint32_t bly_acl_aclrtGetErrorCodeFromExceptionInfo(const aclrtExceptionInfo *info);
+aclError bly_acl_aclrtGetErrorVerbose(int32_t deviceId, aclrtErrorInfo *errorInfo);
 aclError bly_acl_aclrtGetEventAvailNum(uint32_t *eventCount);
 aclError bly_acl_aclrtGetEventId(aclrtEvent event, uint32_t *eventId);
+aclError bly_acl_aclrtGetFuncHandleFromExceptionInfo(const aclrtExceptionInfo *info,
+                                                     aclrtFuncHandle *func);
+aclError bly_acl_aclrtGetFunctionName(aclrtFuncHandle funcHandle, uint32_t maxLen, char *name);
 aclError bly_acl_aclrtGetLastError(aclrtLastErrLevel level);
 aclError bly_acl_aclrtGetLogicDevIdByPhyDevId(const int32_t phyDevId, int32_t *const logicDevId);
 aclError bly_acl_aclrtGetLogicDevIdByUserDevId(const int32_t userDevid, int32_t *const logicDevId);
 aclError bly_acl_aclrtGetMemInfo(aclrtMemAttr attr, size_t *free, size_t *total);
+aclError bly_acl_aclrtGetMemUceInfo(int32_t deviceId, aclrtMemUceInfo *memUceInfoArray,
+                                    size_t arraySize, size_t *retSize);
 aclError bly_acl_aclrtGetMemUsageInfo(int32_t deviceId, aclrtMemUsageInfo *memUsageInfo,
                                       size_t inputNum, size_t *outputNum);
+aclError bly_acl_aclrtGetNotifyId(aclrtNotify notify, uint32_t *notifyId);
+aclError bly_acl_aclrtGetOpExecuteTimeout(uint32_t *const timeoutMs);
+aclError bly_acl_aclrtGetOpTimeOutInterval(uint64_t *interval);
+aclError bly_acl_aclrtGetOverflowStatus(void *outputAddr, size_t outputSize, aclrtStream stream);
 aclError bly_acl_aclrtGetPhyDevIdByLogicDevId(const int32_t logicDevId, int32_t *const phyDevId);
 aclError bly_acl_aclrtGetPhyDevIdByUserDevId(const int32_t userDevId, int32_t *const phyDevId);
 aclError bly_acl_aclrtGetPrimaryCtxState(int32_t deviceId, uint32_t *flags, int32_t *active);
+aclError bly_acl_aclrtGetResInCurrentThread(aclrtDevResLimitType type, uint32_t *value);
 aclError bly_acl_aclrtGetRunMode(aclrtRunMode *runMode);
 const char *bly_acl_aclrtGetSocName(void);
 aclError bly_acl_aclrtGetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType,
                                          aclrtStreamAttrValue *value);
 aclError bly_acl_aclrtGetStreamAvailableNum(uint32_t *streamCount);
+uint32_t bly_acl_aclrtGetStreamIdFromExceptionInfo(const aclrtExceptionInfo *info);
 aclError bly_acl_aclrtGetStreamOverflowSwitch(aclrtStream stream, uint32_t *flag);
+aclError bly_acl_aclrtGetStreamResLimit(aclrtStream stream, aclrtDevResLimitType type,
+                                        uint32_t *value);
 aclError bly_acl_aclrtGetSysParamOpt(aclSysParamOpt opt, int64_t *value);
+uint32_t bly_acl_aclrtGetTaskIdFromExceptionInfo(const aclrtExceptionInfo *info);
+uint32_t bly_acl_aclrtGetThreadIdFromExceptionInfo(const aclrtExceptionInfo *info);
+aclError bly_acl_aclrtGetThreadLastTaskId(uint32_t *taskId);
 aclError bly_acl_aclrtGetUserDevIdByLogicDevId(const int32_t logicDevId, int32_t *const userDevid);
 aclError bly_acl_aclrtGetUserDevIdByPhyDevId(const int32_t phyDevId, int32_t *const userDevId);
 aclError bly_acl_aclrtGetVersion(int32_t *majorVersion, int32_t *minorVersion,
                                  int32_t *patchVersion);
+aclError bly_acl_aclrtHostGetDevicePointer(void *pHost, void **pDevice, uint32_t flag);
+aclError bly_acl_aclrtHostMemMapCapabilities(uint32_t deviceId, aclrtHacType hacType,
+                                             aclrtHostMemMapCapability *capabilities);
+aclError bly_acl_aclrtHostRegister(void *ptr, uint64_t size, aclrtHostRegisterType type,
+                                   void **devPtr);
+aclError bly_acl_aclrtHostRegisterV2(void *ptr, uint64_t size, uint32_t flag);
+aclError bly_acl_aclrtHostUnregister(void *ptr);
+aclError bly_acl_aclrtKernelArgsAppend(aclrtArgsHandle argsHandle, void *param, size_t paramSize,
+                                       aclrtParamHandle *paramHandle);
+aclError bly_acl_aclrtKernelArgsAppendPlaceHolder(aclrtArgsHandle argsHandle,
+                                                  aclrtParamHandle *paramHandle);
+aclError bly_acl_aclrtKernelArgsFinalize(aclrtArgsHandle argsHandle);
+aclError bly_acl_aclrtKernelArgsGetPlaceHolderBuffer(aclrtArgsHandle argsHandle,
+                                                     aclrtParamHandle paramHandle, size_t dataSize,
+                                                     void **bufferAddr);
+aclError bly_acl_aclrtKernelArgsInit(aclrtFuncHandle funcHandle, aclrtArgsHandle *argsHandle);
+aclError bly_acl_aclrtKernelArgsParaUpdate(aclrtArgsHandle argsHandle, aclrtParamHandle paramHandle,
+                                           void *param, size_t paramSize);
 aclError bly_acl_aclrtLaunchCallback(aclrtCallback fn, void *userData,
                                      aclrtCallbackBlockType blockType, aclrtStream stream);
 aclError bly_acl_aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void *args);
+aclError bly_acl_aclrtLaunchKernel(aclrtFuncHandle funcHandle, uint32_t numBlocks,
+                                   const void *argsData, size_t argsSize, aclrtStream stream);
+aclError bly_acl_aclrtLaunchKernelV2(aclrtFuncHandle funcHandle, uint32_t numBlocks,
+                                     const void *argsData, size_t argsSize,
+                                     aclrtLaunchKernelCfg *cfg, aclrtStream stream);
+aclError bly_acl_aclrtLaunchKernelWithConfig(aclrtFuncHandle funcHandle, uint32_t numBlocks,
+                                             aclrtStream stream, aclrtLaunchKernelCfg *cfg,
+                                             aclrtArgsHandle argsHandle, void *reserve);
+aclError bly_acl_aclrtLaunchKernelWithHostArgs(aclrtFuncHandle funcHandle, uint32_t numBlocks,
+                                               aclrtStream stream, aclrtLaunchKernelCfg *cfg,
+                                               void *hostArgs, size_t argsSize,
+                                               aclrtPlaceHolderInfo *placeHolderArray,
+                                               size_t placeHolderNum);
 aclError bly_acl_aclrtMalloc(void **devPtr, size_t size, aclrtMemMallocPolicy policy);
 aclError bly_acl_aclrtMallocAlign32(void **devPtr, size_t size, aclrtMemMallocPolicy policy);
 aclError bly_acl_aclrtMallocCached(void **devPtr, size_t size, aclrtMemMallocPolicy policy);
@@ -284,11 +491,32 @@ aclError bly_acl_aclrtMallocForTaskScheduler(void **devPtr, size_t size,
                                              aclrtMemMallocPolicy policy, aclrtMallocConfig *cfg);
 aclError bly_acl_aclrtMallocHost(void **hostPtr, size_t size);
 aclError bly_acl_aclrtMallocHostWithCfg(void **ptr, uint64_t size, aclrtMallocConfig *cfg);
+aclError bly_acl_aclrtMallocPhysical(aclrtDrvMemHandle *handle, size_t size,
+                                     const aclrtPhysicalMemProp *prop, uint64_t flags);
 aclError bly_acl_aclrtMallocWithCfg(void **devPtr, size_t size, aclrtMemMallocPolicy policy,
                                     aclrtMallocConfig *cfg);
+aclError bly_acl_aclrtMapMem(void *virPtr, size_t size, size_t offset, aclrtDrvMemHandle handle,
+                             uint64_t flags);
 aclError bly_acl_aclrtMemFlush(void *devPtr, size_t size);
+aclError bly_acl_aclrtMemGetAccess(void *virPtr, aclrtMemLocation *location, uint64_t *flag);
 aclError bly_acl_aclrtMemGetAddressRange(void *ptr, void **pbase, size_t *psize);
+aclError bly_acl_aclrtMemGetAllocationGranularity(aclrtPhysicalMemProp *prop,
+                                                  aclrtMemGranularityOptions option,
+                                                  size_t *granularity);
+aclError bly_acl_aclrtMemGetAllocationPropertiesFromHandle(aclrtDrvMemHandle handle,
+                                                           aclrtPhysicalMemProp *prop);
 aclError bly_acl_aclrtMemInvalidate(void *devPtr, size_t size);
+aclError bly_acl_aclrtMemMapNoAccess(void *virPtr, size_t size, size_t offset,
+                                     aclrtDrvMemHandle handle, uint64_t flags);
+aclError bly_acl_aclrtMemMapSelectedLink(void *virPtrDst, size_t size, void *virPtrSrc,
+                                         uint32_t linkIdx);
+aclError bly_acl_aclrtMemMapSetLink(aclrtDrvMemHandle handle, aclrtMemLinkType adviceLink);
+aclError bly_acl_aclrtMemP2PMap(void *devPtr, size_t size, int32_t dstDevId, uint64_t flags);
+aclError bly_acl_aclrtMemRetainAllocationHandle(void *virPtr, aclrtDrvMemHandle *handle);
+aclError bly_acl_aclrtMemSetAccess(void *virPtr, size_t size, aclrtMemAccessDesc *desc,
+                                   size_t count);
+aclError bly_acl_aclrtMemUceRepair(int32_t deviceId, aclrtMemUceInfo *memUceInfoArray,
+                                   size_t arraySize);
 aclError bly_acl_aclrtMemcpy(void *dst, size_t destMax, const void *src, size_t count,
                              aclrtMemcpyKind kind);
 aclError bly_acl_aclrtMemcpy2d(void *dst, size_t dpitch, const void *src, size_t spitch,
@@ -301,13 +529,28 @@ aclError bly_acl_aclrtMemcpyAsync(void *dst, size_t destMax, const void *src, si
 aclError bly_acl_aclrtMemcpyAsyncWithCondition(void *dst, size_t destMax, const void *src,
                                                size_t count, aclrtMemcpyKind kind,
                                                aclrtStream stream);
+aclError bly_acl_aclrtMemcpyBatch(void **dsts, size_t *destMaxs, void **srcs, size_t *sizes,
+                                  size_t numBatches, aclrtMemcpyBatchAttr *attrs,
+                                  size_t *attrsIndexes, size_t numAttrs, size_t *failIndex);
+aclError bly_acl_aclrtMemcpyBatchAsync(void **dsts, size_t *destMaxs, void **srcs, size_t *sizes,
+                                       size_t numBatches, aclrtMemcpyBatchAttr *attrs,
+                                       size_t *attrsIndexes, size_t numAttrs, size_t *failIndex,
+                                       aclrtStream stream);
+aclError bly_acl_aclrtMemcpyBatchAsyncV2(void **dsts, size_t *destMaxs, void **srcs, size_t *sizes,
+                                         size_t numBatches, aclrtMemcpyBatchAttr *attrs,
+                                         size_t *attrsIndexes, size_t numAttrs, aclrtStream stream);
+aclError bly_acl_aclrtMemcpyBatchV2(void **dsts, size_t *destMaxs, void **srcs, size_t *sizes,
+                                    size_t numBatches, aclrtMemcpyBatchAttr *attrs,
+                                    size_t *attrsIndexes, size_t numAttrs);
 aclError bly_acl_aclrtMemset(void *devPtr, size_t maxCount, int32_t value, size_t count);
 aclError bly_acl_aclrtMemsetAsync(void *devPtr, size_t maxCount, int32_t value, size_t count,
                                   aclrtStream stream);
 aclError bly_acl_aclrtMemsetD32(void *ptr, size_t memSize, uint32_t value, size_t N);
 aclError bly_acl_aclrtMemsetD32Async(void *ptr, size_t memSize, uint32_t value, size_t N,
                                      aclrtStream stream);
+aclError bly_acl_aclrtNotifyBatchReset(aclrtNotify *notifies, size_t num);
 aclError bly_acl_aclrtPeekAtLastError(aclrtLastErrLevel level);
+aclError bly_acl_aclrtPersistentTaskClean(aclrtStream stream);
 aclError bly_acl_aclrtPointerGetAttributes(const void *ptr, aclrtPtrAttributes *attributes);
 aclError bly_acl_aclrtProcessReport(int32_t timeout);
 aclError bly_acl_aclrtQueryDeviceStatus(int32_t deviceId, aclrtDeviceStatus *deviceStatus);
@@ -316,23 +559,56 @@ aclError bly_acl_aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatu
 aclError bly_acl_aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus *status);
 aclError bly_acl_aclrtRecordEvent(aclrtEvent event, aclrtStream stream);
 aclError bly_acl_aclrtRecordEventWithFlag(aclrtEvent event, aclrtStream stream, uint32_t flag);
+aclError bly_acl_aclrtRecordNotify(aclrtNotify notify, aclrtStream stream);
+aclError bly_acl_aclrtReduceAsync(void *dst, const void *src, uint64_t count, aclrtReduceKind kind,
+                                  aclDataType type, aclrtStream stream, void *reserve);
+aclError bly_acl_aclrtRegDeviceStateCallback(const char *regName, aclrtDeviceStateCallback callback,
+                                             void *args);
+aclError bly_acl_aclrtRegStreamStateCallback(const char *regName, aclrtStreamStateCallback callback,
+                                             void *args);
+aclError bly_acl_aclrtRegisterCpuFunc(const aclrtBinHandle handle, const char *funcName,
+                                      const char *kernelName, aclrtFuncHandle *funcHandle);
+aclError bly_acl_aclrtReleaseMemAddress(void *virPtr);
+aclError bly_acl_aclrtRepairError(int32_t deviceId, const aclrtErrorInfo *errorInfo);
+aclError bly_acl_aclrtReserveMemAddress(void **virPtr, size_t size, size_t alignment,
+                                        void *expectPtr, uint64_t flags);
+aclError bly_acl_aclrtReserveMemAddressNoUCMemory(void **virPtr, size_t size, size_t alignment,
+                                                  void *expectPtr, uint64_t flags);
 aclError bly_acl_aclrtResetDevice(int32_t deviceId);
 aclError bly_acl_aclrtResetDeviceForce(int32_t deviceId);
+aclError bly_acl_aclrtResetDeviceResLimit(int32_t deviceId);
 aclError bly_acl_aclrtResetEvent(aclrtEvent event, aclrtStream stream);
+aclError bly_acl_aclrtResetOverflowStatus(aclrtStream stream);
+aclError bly_acl_aclrtResetStreamResLimit(aclrtStream stream);
 aclError bly_acl_aclrtSetCurrentContext(aclrtContext context);
 aclError bly_acl_aclrtSetDevice(int32_t deviceId);
+aclError bly_acl_aclrtSetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type,
+                                        uint32_t value);
+aclError bly_acl_aclrtSetDeviceSatMode(aclrtFloatOverflowMode mode);
+aclError bly_acl_aclrtSetDeviceTaskAbortCallback(const char *regName,
+                                                 aclrtDeviceTaskAbortCallback callback, void *args);
+aclError bly_acl_aclrtSetExceptionInfoCallback(aclrtExceptionInfoCallback callback);
+aclError bly_acl_aclrtSetOpExecuteTimeOut(uint32_t timeout);
+aclError bly_acl_aclrtSetOpExecuteTimeOutV2(uint64_t timeout, uint64_t *actualTimeout);
+aclError bly_acl_aclrtSetOpExecuteTimeOutWithMs(uint32_t timeout);
 aclError bly_acl_aclrtSetOpWaitTimeout(uint32_t timeout);
 aclError bly_acl_aclrtSetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType,
                                          aclrtStreamAttrValue *value);
 aclError bly_acl_aclrtSetStreamConfigOpt(aclrtStreamConfigHandle *handle,
                                          aclrtStreamConfigAttr attr, const void *attrValue,
                                          size_t valueSize);
+aclError bly_acl_aclrtSetStreamFailureMode(aclrtStream stream, uint64_t mode);
 aclError bly_acl_aclrtSetStreamOverflowSwitch(aclrtStream stream, uint32_t flag);
+aclError bly_acl_aclrtSetStreamResLimit(aclrtStream stream, aclrtDevResLimitType type,
+                                        uint32_t value);
 aclError bly_acl_aclrtSetSysParamOpt(aclSysParamOpt opt, int64_t value);
+aclError bly_acl_aclrtSetTsDevice(aclrtTsId tsId);
+aclError bly_acl_aclrtStreamAbort(aclrtStream stream);
 aclError bly_acl_aclrtStreamGetFlags(aclrtStream stream, uint32_t *flags);
 aclError bly_acl_aclrtStreamGetId(aclrtStream stream, int32_t *streamId);
 aclError bly_acl_aclrtStreamGetPriority(aclrtStream stream, uint32_t *priority);
 aclError bly_acl_aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus *status);
+aclError bly_acl_aclrtStreamStop(aclrtStream stream);
 aclError bly_acl_aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event);
 aclError bly_acl_aclrtStreamWaitEventWithFlag(aclrtStream stream, aclrtEvent event,
                                               uint32_t timeout, uint32_t flag);
@@ -346,6 +622,12 @@ aclError bly_acl_aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t time
 aclError bly_acl_aclrtSynchronizeStream(aclrtStream stream);
 aclError bly_acl_aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout);
 aclError bly_acl_aclrtUnSubscribeReport(uint64_t threadId, aclrtStream stream);
+aclError bly_acl_aclrtUnmapMem(void *virPtr);
+aclError bly_acl_aclrtUnuseStreamResInCurrentThread(aclrtStream stream);
+aclError bly_acl_aclrtUseStreamResInCurrentThread(aclrtStream stream);
+aclError bly_acl_aclrtValueWait(void *devAddr, uint64_t value, uint32_t flag, aclrtStream stream);
+aclError bly_acl_aclrtValueWrite(void *devAddr, uint64_t value, uint32_t flag, aclrtStream stream);
+aclError bly_acl_aclrtWaitAndResetNotify(aclrtNotify notify, aclrtStream stream, uint32_t timeout);
 aclError bly_acl_aclsysGetCANNVersion(aclCANNPackageName name, aclCANNPackageVersion *version);
 aclError bly_acl_aclsysGetVersionNum(char *pkgName, int32_t *versionNum);
 aclError bly_acl_aclsysGetVersionStr(char *pkgName, char *versionStr);

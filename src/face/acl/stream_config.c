@@ -91,7 +91,14 @@ aclError bly_acl_aclrtSetStreamConfigOpt(aclrtStreamConfigHandle *handle,
     if (size == 0)
         return acl_reject(aclrtSetStreamConfigOpt, ACL_ERROR_INVALID_PARAM,
                           "attr %d is not in 0 .. 3", (int)attr);
-    if (valueSize != size)
+    /* Public programs pass the flags as 32 bits, and are right to: flags are uint32_t elsewhere. */
+    size_t flags = 0;
+    if ((int)attr == ACL_RT_STREAM_FLAG && valueSize == sizeof(uint32_t)) {
+        uint32_t narrow;
+        memcpy(&narrow, attrValue, sizeof(narrow));
+        flags = narrow;
+        attrValue = &flags;
+    } else if (valueSize != size)
         return acl_reject(aclrtSetStreamConfigOpt, ACL_ERROR_INVALID_PARAM,
                           "valueSize %zu of attr %d is not %zu", valueSize, (int)attr, size);
     blyi_lock_take(&lock);

@@ -130,15 +130,16 @@ static inline uint64_t pending(void *stream)
  * each test that faults. */
 static inline void keep_fault_handler(void)
 {
-    static struct sigaction segv, bus;
-    if (segv.sa_sigaction == NULL) {
-        if (blyi_fault_install() != BLY_OK)
+    static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
+    static struct sigaction ours[BLYI_COUNT(signals)];
+    if (ours[0].sa_sigaction == NULL) {
+        if (blyi_fault_install_kernel() != BLY_OK)
             abort();
-        sigaction(SIGSEGV, NULL, &segv);
-        sigaction(SIGBUS, NULL, &bus);
+        for (size_t i = 0; i < BLYI_COUNT(signals); i++)
+            sigaction(signals[i], NULL, &ours[i]);
     }
-    sigaction(SIGSEGV, &segv, NULL);
-    sigaction(SIGBUS, &bus, NULL);
+    for (size_t i = 0; i < BLYI_COUNT(signals); i++)
+        sigaction(signals[i], &ours[i], NULL);
 }
 
 /* In another thread, which sets no device; the test waits for it. */

@@ -184,9 +184,39 @@ static void shortage_names_holders(void **state)
     assert_fails(try_align32(card, 500 * MiB, BLYI_MEM_HUGE_FIRST, &address), BLY_E_NO_MEMORY,
                  "card 0: no room for 524288000 B (500 MiB) of huge pages", "free 427814912 B",
                  "largest usable 425721856 B (406 MiB)", "2093056 B",
-                 "unused pages in 1 partial frame", "runtime overhead 16777216 B (16 MiB)",
-                 "in 1 block at ", "in 4 blocks at ", "held: 314576896 B (300.0 MiB) in 4 blocks");
+                 "unused pages in 1 partial frame,", "short by 98566144 B (94 MiB)",
+                 "runtime overhead 16777216 B (16 MiB)", "in 1 block at ", "in 4 blocks at ",
+                 "held: 314576896 B (300.0 MiB) in 4 blocks");
     assert_null(address);
+}
+
+/* The padding asks for one more page than is free: the sentence must not look satisfied. */
+static void shortage_by_padding(void **state)
+{
+    (void)state;
+    void *address = NULL;
+    align32(card, figures_of(card).free - 100 * MiB, BLYI_MEM_HUGE_ONLY);
+    assert_fails(try_padded(card, 100 * MiB, BLYI_MEM_HUGE_ONLY, &address), BLY_E_NO_MEMORY,
+                 "no room for 104857600 B (100 MiB) of huge pages: in pages 106954752 B (102 MiB)",
+                 "largest usable 104857600 B (100 MiB), short by 2097152 B (2 MiB)");
+}
+
+static void a_window_smaller_than_the_card(void **state)
+{
+    (void)state;
+    struct blyi_card *other;
+    void *address = NULL;
+    set_option(BLYI_OPT_CARDS, "2");
+    set_option(BLYI_OPT_HBM, "8GiB");
+    set_option(BLYI_OPT_WINDOW, "2GiB");
+    assert_ok(blyi_card_open(1, &other));
+    assert_int_equal(other->total, 8 * GiB);
+    assert_fails(try_align32(other, 3 * GiB, BLYI_MEM_HUGE_ONLY, &address), BLY_E_NO_MEMORY,
+                 "addresses");
+    align32(other, GiB, BLYI_MEM_HUGE_ONLY);
+    blyi_card_close(other);
+    set_option(BLYI_OPT_WINDOW, "0");
+    set_option(BLYI_OPT_CARDS, "1");
 }
 
 static void normal_pages_when_frames_are_short(void **state)
@@ -234,7 +264,11 @@ static void frees_that_are_refused(void **state)
     assert_fails(blyi_mem_free(block + 4096, SITE_B), BLY_E_INVALID, "4096 bytes inside",
                  "4194304 B (4 MiB)");
     assert_ok(blyi_mem_free(block, SITE_B));
-    assert_fails(blyi_mem_free(block, SITE_B), BLY_E_INVALID, "freed already", "us ago");
+    assert_fails(blyi_mem_free(block, SITE_B), BLY_E_INVALID, "freed already", "us ago at ");
+    block = padded(card, 1 << 20, BLYI_MEM_HUGE_FIRST);
+    blyi_mem_free_all(card);
+    assert_fails(blyi_mem_free(block, SITE_B), BLY_E_INVALID, "us ago by a device reset; block",
+                 "of 1048576 B (1 MiB)");
     assert_fails(blyi_mem_free(end, SITE_B), BLY_E_INVALID, "no block was allocated there");
     assert_fails(blyi_mem_free(&on_host, SITE_B), BLY_E_INVALID, "address of the host");
     assert_fails(blyi_mem_free(NULL, SITE_B), BLY_E_INVALID, "address of the host");
@@ -303,7 +337,7 @@ static void use_checks_every_page(void **state)
     gap = padded(card, 1, BLYI_MEM_NORMAL_ONLY);
     assert_ok(blyi_mem_use(gap, 4096, BLYI_WRITE));
     assert_fails(blyi_mem_use(gap + 4096, 1, BLYI_READ), BLY_E_FAULT, "no live memory",
-                 "ends 0 B before it");
+                 "ends 4095 B before it");
     assert_ok(blyi_mem_alloc(card, &request, &readonly));
     assert_ok(blyi_mem_use(readonly, 8192, BLYI_READ));
     assert_fails(blyi_mem_use((char *)readonly + 4096, 1, BLYI_WRITE), BLY_E_FAULT,
@@ -429,6 +463,8 @@ int main(void)
                                        CARD_TEST(a_cap_is_not_the_card),
                                        CARD_TEST(a_cap_below_the_overhead),
                                        CARD_TEST(shortage_names_holders),
+                                       CARD_TEST(shortage_by_padding),
+                                       CARD_TEST(a_window_smaller_than_the_card),
                                        CARD_TEST(normal_pages_when_frames_are_short),
                                        CARD_TEST(a_tail_leaves_its_frame_to_others),
                                        CARD_TEST(frees_that_are_refused),

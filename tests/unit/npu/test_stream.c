@@ -226,7 +226,8 @@ static void the_limit_of_streams_names_its_holders(void **state)
     struct blyi_mem_figures figures;
     char text[128];
     blyi_mem_figures(blyi_card_get(0), &figures);
-    snprintf(text, sizeof(text), "; card memory free is %llu, this is not a memory shortage",
+    snprintf(text, sizeof(text),
+             "; card memory free is %llu B (240 MiB), this is not a memory shortage",
              (unsigned long long)figures.free);
     assert_sentence(text);
     assert_ok(blyi_stream_destroy(streams[5], false));

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * abort.c - failure modes, and ending work by force.
+ */
+#include "npu/abort.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include "base/fail.h"
+#include "npu/block.h"
+#include "npu/card.h"
+#include "npu/context.h"
+#include "npu/context_inside.h"
+#include "npu/host_thread.h"
+#include "npu/kernel.h"
+#include "npu/queue.h"
+#include "npu/runtime.h"
+#include "npu/stream.h"
+#include "npu/wait.h"
+
+/* How often who waits for an aborted stream looks for a kernel that has just begun. */
+#define LOOK_NS 5000000u
+
+/* ── Failure modes ────────────────────────────────────────────────────────────────────────── */
+
+bly_status blyi_stream_set_failure_mode(void *handle, uint32_t mode)
+{
+    struct blyi_stream *stream;
+    bly_status status = blyi_stream_pin_any(handle, &stream);
+    if (status != BLY_OK)
+        return status;
+    uint32_t before = __atomic_load_n(&stream->failure_mode, __ATOMIC_RELAXED);
+    if (mode > 1)
+        status = blyi_fail(BLY_E_INVALID, "failure mode %" PRIu32 " is not 0 or 1", mode);
+    else if (stream->flags & BLYI_STREAM_DEVICE_USE_ONLY)
+        status =
+            blyi_fail(BLY_E_UNSUPPORTED,
+                      "stream %" PRIu32 " is DEVICE_USE_ONLY: it has no failure mode", stream->id);
+    else if (before == 1 && mode == 0)
+        status =
+            blyi_fail(BLY_E_UNSUPPORTED,
+                      "stream %" PRIu32 " stops on failure: that cannot be taken back", stream->id);
+    else if (mode == 1 && stream->is_default && strncmp(stream->card->model.name, "910B", 4) != 0)
+        status = blyi_fail(BLY_E_UNSUPPORTED, "a default stream of a %s does not stop on failure",
+                           stream->card->model.name);
+    if (status == BLY_OK && mode == 1) {
+        __atomic_store_n(&stream->failure_mode, 1, __ATOMIC_RELAXED);
+        __atomic_store_n(&stream->context->stops, 1, __ATOMIC_RELEASE);
+    }
+    blyi_stream_unpin(stream);
+    return status;
+}
+
+bly_status blyi_stream_failure_mode(void *handle, uint32_t *mode)
+{
+    struct blyi_stream *stream;
+    bly_status status = blyi_stream_pin_any(handle, &stream);
+    if (status != BLY_OK)
+        return status;
+    *mode = __atomic_load_n(&stream->failure_mode, __ATOMIC_RELAXED);
+    blyi_stream_unpin(stream);
+    return BLY_OK;
+}
+
+static void control_all(struct blyi_context *context, uint32_t set, uint32_t clear)
+{
+    struct blyi_stream *stream = NULL;
+    while ((stream = blyi_context_next_stream(context, stream)) != NULL)
+        blyi_block_control(stream, set, clear);
+}
+
+void blyi_context_task_failed(struct blyi_stream *stream, bly_status status)
+{
+    struct blyi_context *context = stream->context;
+    if (likely(!__atomic_load_n(&context->stops, __ATOMIC_ACQUIRE)) || status == BLY_E_CANCELLED ||
+        (blyi_queue_control(stream) & BLYI_CONTROL_DROP))
+        return;
+    /* Its own next task comes at once: nothing may get in between. */
+    blyi_block_control(stream, BLYI_CONTROL_FAILED, 0);
+    bool first = false;
+    blyi_lock_take(&context->lock);
+    if (context->failed == BLY_OK) {
+        snprintf(context->failure, sizeof(context->failure), "%s", blyi_fail_text());
+        __atomic_store_n(&context->failed, status, __ATOMIC_RELEASE);
+        first = true;
+    }
+    blyi_lock_drop(&context->lock);
+    if (first)
+        control_all(context, BLYI_CONTROL_FAILED, 0);
+}
+
+bly_status blyi_context_failure(struct blyi_context *context)
+{
+    bly_status status = (bly_status)__atomic_load_n((int *)&context->failed, __ATOMIC_ACQUIRE);
+    if (likely(status == BLY_OK))
+        return BLY_OK;
+    return blyi_fail(status, "the context of card %d stopped on a failure: %s", context->card->id,
+                     context->failure);
+}
+
+/* ── Abort ────────────────────────────────────────────────────────────────────────────────── */
+
+void blyi_stream_drop_begin(struct blyi_stream *stream)
+{
+    blyi_lock_take(&stream->lock);
+    __atomic_add_fetch(&stream->dropping, 1, __ATOMIC_SEQ_CST);
+    blyi_block_control(stream, BLYI_CONTROL_DROP, 0);
+    blyi_lock_drop(&stream->lock);
+}
+
+void blyi_stream_drop_end(struct blyi_stream *stream)
+{
+    blyi_lock_take(&stream->lock);
+    if (__atomic_sub_fetch(&stream->dropping, 1, __ATOMIC_SEQ_CST) == 0)
+        blyi_block_control(stream, 0, BLYI_CONTROL_DROP);
+    blyi_lock_drop(&stream->lock);
+}
+
+struct blyi_abort_mark blyi_abort_mark(const struct blyi_stream *stream)
+{
+    struct blyi_abort_mark mark = {
+        .card_aborts = __atomic_load_n(&stream->card_aborts, __ATOMIC_ACQUIRE),
+        .aborts = __atomic_load_n(&stream->aborts, __ATOMIC_ACQUIRE),
+        .dropping = __atomic_load_n(&stream->dropping, __ATOMIC_ACQUIRE),
+    };
+    return mark;
+}
+
+bly_status blyi_abort_since(const struct blyi_stream *stream, struct blyi_abort_mark mark)
+{
+    if (unlikely(__atomic_load_n(&stream->card_aborts, __ATOMIC_ACQUIRE) != mark.card_aborts))
+        return blyi_fail(BLY_E_CARD_ABORTED,
+                         "the work of card %d was aborted while stream %" PRIu32 " was waited for",
+                         stream->card->id, stream->id);
+    if (unlikely(__atomic_load_n(&stream->aborts, __ATOMIC_ACQUIRE) != mark.aborts ||
+                 mark.dropping != 0))
+        return blyi_fail(BLY_E_ABORTED,
+                         "stream %" PRIu32 " of card %d was aborted while it was "
+                         "waited for",
+                         stream->id, stream->card->id);
+    return BLY_OK;
+}
+
+/* Waits until what was queued so far has ended; kernels are stopped as they come. */
+static bool drain(struct blyi_stream *stream, uint64_t until)
+{
+    uint64_t target = blyi_queue_issued(stream);
+    while (blyi_queue_completed(stream) < target) {
+        blyi_kernel_stop(stream);
+        if (blyi_queue_await_real(stream, target, LOOK_NS) == BLY_OK)
+            break;
+        if (blyi_wait_real_ns() >= until)
+            return false;
+    }
+    return true;
+}
+
+static bly_status from_inside(const struct blyi_stream *stream)
+{
+    if (!blyi_callback_is_inside(stream))
+        return BLY_OK;
+    return blyi_fail(BLY_E_STATE,
+                     "stream %" PRIu32 " cannot be ended by a host function that it runs",
+                     stream->id);
+}
+
+bly_status blyi_stream_abort(void *handle)
+{
+    struct blyi_stream *stream;
+    bly_status status = blyi_stream_pin_own(handle, &stream);
+    if (status != BLY_OK)
+        return status;
+    status = from_inside(stream);
+    if (status == BLY_OK) {
+        /* Counted first: whoever waits now learns of it. */
+        __atomic_add_fetch(&stream->aborts, 1, __ATOMIC_SEQ_CST);
+        blyi_stream_drop_begin(stream);
+        drain(stream, UINT64_MAX);
+        blyi_stream_drop_end(stream);
+    }
+    blyi_stream_unpin(stream);
+    return status;
+}
+
+bly_status blyi_stream_stop(void *handle)
+{
+    struct blyi_stream *stream;
+    bly_status status = blyi_stream_pin_own(handle, &stream);
+    if (status != BLY_OK)
+        return status;
+    status = from_inside(stream);
+    if (status == BLY_OK && stream->is_default)
+        status = blyi_fail(BLY_E_INVALID,
+                           "stream %" PRIu32 " is a default stream: it cannot be "
+                           "stopped",
+                           stream->id);
+    if (status == BLY_OK) {
+        blyi_kernel_stop(stream);
+        __atomic_store_n(&stream->stopped, 1, __ATOMIC_RELEASE);
+    }
+    blyi_stream_unpin(stream);
+    return status;
+}
+
+bly_status blyi_stream_clean(void *handle)
+{
+    struct blyi_stream *stream;
+    bly_status status = blyi_stream_pin_own(handle, &stream);
+    if (status != BLY_OK)
+        return status;
+    status = from_inside(stream);
+    if (status == BLY_OK && (stream->flags & BLYI_STREAM_PERSISTENT) == 0)
+        status = blyi_fail(BLY_E_UNSUPPORTED, "stream %" PRIu32 " was not created PERSISTENT",
+                           stream->id);
+    if (status == BLY_OK) {
+        blyi_stream_drop_begin(stream);
+        drain(stream, UINT64_MAX);
+        blyi_stream_drop_end(stream);
+    }
+    blyi_stream_unpin(stream);
+    return status;
+}
+
+/* Contexts stay for ever, so the list may be walked without its lock between two steps. */
+static struct blyi_context *next_on_card(struct blyi_context *context, int card)
+{
+    struct blyi_context *found = NULL;
+    blyi_lock_take(&blyi_contexts_lock);
+    struct blyi_list *link = context == NULL ? blyi_contexts.next : context->link.next;
+    for (; link != &blyi_contexts; link = link->next) {
+        found = BLYI_CONTAINER(link, struct blyi_context, link);
+        if (found->card->id == card && blyi_context_is_alive(found))
+            break;
+        found = NULL;
+    }
+    blyi_lock_drop(&blyi_contexts_lock);
+    return found;
+}
+
+static void forget_failure(struct blyi_stream *stream)
+{
+    __atomic_store_n(&stream->stopped, 0, __ATOMIC_RELEASE);
+    if (blyi_queue_take_failure(stream) != BLY_OK)
+        blyi_fail_clear();
+}
+
+bly_status blyi_card_abort(int card, uint64_t timeout_ns)
+{
+    uint64_t until = timeout_ns == 0 ? UINT64_MAX : blyi_wait_real_ns() + timeout_ns;
+    bool in_time = true;
+    bly_status status = blyi_runtime_enter();
+    if (status != BLY_OK)
+        return status;
+    struct blyi_context *context = NULL;
+    struct blyi_stream *stream;
+    /* All are told before the first is drained: they may wait for one another. */
+    while ((context = next_on_card(context, card)) != NULL) {
+        stream = NULL;
+        while ((stream = blyi_context_next_stream(context, stream)) != NULL) {
+            __atomic_add_fetch(&stream->card_aborts, 1, __ATOMIC_SEQ_CST);
+            blyi_stream_drop_begin(stream);
+            __atomic_add_fetch(&stream->dropped_by_card, 1, __ATOMIC_RELAXED);
+        }
+    }
+    context = NULL;
+    while ((context = next_on_card(context, card)) != NULL) {
+        stream = NULL;
+        while ((stream = blyi_context_next_stream(context, stream)) != NULL)
+            if (!blyi_callback_is_inside(stream))
+                in_time = drain(stream, until) && in_time;
+        blyi_lock_take(&context->lock);
+        __atomic_store_n((int *)&context->failed, BLY_OK, __ATOMIC_RELEASE);
+        blyi_lock_drop(&context->lock);
+        stream = NULL;
+        while ((stream = blyi_context_next_stream(context, stream)) != NULL) {
+            /* One that was made meanwhile was never told. */
+            uint32_t told = __atomic_load_n(&stream->dropped_by_card, __ATOMIC_RELAXED);
+            if (told == 0)
+                continue;
+            __atomic_sub_fetch(&stream->dropped_by_card, 1, __ATOMIC_RELAXED);
+            forget_failure(stream);
+            blyi_block_control(stream, 0, BLYI_CONTROL_FAILED);
+            blyi_stream_drop_end(stream);
+        }
+    }
+    if (!in_time)
+        return blyi_fail(BLY_E_TIMEOUT,
+                         "card %d: user code of the host holds a stream for longer than %" PRIu64
+                         " ms",
+                         card, timeout_ns / 1000000);
+    return BLY_OK;
+}

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * notify.c - counters that order streams. Lock: rank STREAM, the list of all.
+ */
+#include "npu/notify.h"
+
+#include <inttypes.h>
+#include "base/assert.h"
+#include "base/fail.h"
+#include "base/handle.h"
+#include "base/host.h"
+#include "base/lock.h"
+#include "base/probe.h"
+#include "npu/block.h"
+#include "npu/card.h"
+#include "npu/context.h"
+#include "npu/queue.h"
+#include "npu/runtime.h"
+
+#define SECOND_NS 1000000000u
+
+static struct blyi_lock lock = BLYI_LOCK_INIT(BLYI_RANK_STREAM);
+static struct blyi_list all = BLYI_LIST_INIT(all);
+static uint32_t last_id;
+
+void blyi_notify_unref(struct blyi_notify *notify)
+{
+    if (__atomic_sub_fetch(&notify->refs, 1, __ATOMIC_ACQ_REL) != 0)
+        return;
+    bly_assert(blyi_list_empty(&notify->watchers));
+    blyi_lock_take(&lock);
+    blyi_list_remove(&notify->link);
+    blyi_lock_drop(&lock);
+    blyi_card_give_notify(notify->card);
+    blyi_host_free(notify);
+}
+
+static void handle_gone(void *object)
+{
+    blyi_notify_unref(object);
+}
+
+static enum blyi_handle_kind kind_of(bool counting)
+{
+    return counting ? BLYI_HANDLE_COUNT_NOTIFY : BLYI_HANDLE_NOTIFY;
+}
+
+bly_status blyi_notify_create(bool counting, uint32_t site, void **handle)
+{
+    struct blyi_context *context;
+    bly_status status = blyi_context_here_site(&context, site);
+    if (status != BLY_OK)
+        return status;
+    struct blyi_card *card = blyi_context_card_ptr(context);
+    if (!blyi_card_take_notify(card))
+        return blyi_fail(BLY_E_NO_NOTIFY, "card %d: all %" PRIu64 " notifies are in use", card->id,
+                         card->model.notifies);
+    struct blyi_notify *notify = blyi_host_calloc(1, sizeof(*notify));
+    if (notify == NULL) {
+        blyi_card_give_notify(card);
+        return blyi_fail(BLY_E_HOST_MEMORY, "no host memory for a notify (%zu bytes)",
+                         sizeof(*notify));
+    }
+    notify->card = card;
+    notify->site = site;
+    notify->counting = counting;
+    notify->refs = 1;
+    notify->id = __atomic_fetch_add(&last_id, 1, __ATOMIC_RELAXED);
+    blyi_list_init(&notify->watchers);
+    blyi_list_init(&notify->link);
+    status = blyi_handle_create(kind_of(counting), notify, handle_gone, &notify->handle);
+    if (status != BLY_OK) {
+        blyi_card_give_notify(card);
+        blyi_host_free(notify);
+        return status;
+    }
+    void *made = notify->handle;
+    blyi_lock_take(&lock);
+    blyi_list_push_back(&all, &notify->link);
+    blyi_lock_drop(&lock);
+    BLYI_PROBE(NOTIFY_CREATE, .card = card->id, .event = notify->id, .site = site);
+    *handle = made;
+    return BLY_OK;
+}
+
+static bly_status pin(void *handle, bool counting, struct blyi_notify **out)
+{
+    bly_status status = blyi_runtime_enter();
+    if (status != BLY_OK)
+        return status;
+    *out = blyi_handle_get(kind_of(counting), handle);
+    return *out != NULL ? BLY_OK : BLY_E_HANDLE;
+}
+
+bly_status blyi_notify_destroy(void *handle, bool counting)
+{
+    struct blyi_notify *notify;
+    bly_status status = pin(handle, counting, &notify);
+    if (status != BLY_OK)
+        return status;
+    status = blyi_handle_remove(kind_of(counting), handle);
+    if (status == BLY_OK)
+        BLYI_PROBE(NOTIFY_DESTROY, .card = notify->card->id, .event = notify->id);
+    blyi_handle_put(handle);
+    return status;
+}
+
+bly_status blyi_notify_id(void *handle, bool counting, uint32_t *id)
+{
+    struct blyi_notify *notify;
+    bly_status status = pin(handle, counting, &notify);
+    if (status != BLY_OK)
+        return status;
+    *id = notify->id;
+    blyi_handle_put(handle);
+    return BLY_OK;
+}
+
+/* Notify and stream of a call that queues work; the notify is referenced for the task. */
+static bly_status pin_both(void *handle, bool counting, void *stream_handle,
+                           struct blyi_notify **notify, struct blyi_stream **stream)
+{
+    bly_status status = pin(handle, counting, notify);
+    if (status != BLY_OK)
+        return status;
+    status = blyi_stream_pin(stream_handle, stream);
+    if (status == BLY_OK) {
+        status = blyi_queue_ready(*stream);
+        if (status == BLY_OK)
+            __atomic_add_fetch(&(*notify)->refs, 1, __ATOMIC_RELAXED);
+        else
+            blyi_stream_unpin(*stream);
+    }
+    blyi_handle_put(handle);
+    return status;
+}
+
+bly_status blyi_notify_record(void *handle, bool counting, enum blyi_notify_change change,
+                              uint32_t value, void *stream_handle, uint32_t site)
+{
+    struct blyi_notify *notify;
+    struct blyi_stream *stream;
+    bly_status status = pin_both(handle, counting, stream_handle, &notify, &stream);
+    if (status != BLY_OK)
+        return status;
+    struct blyi_task task = {
+        .kind = BLYI_TASK_NOTIFY_RECORD, .value = (uint8_t)change, .site = site};
+    task.u.notify.notify = notify;
+    task.u.notify.value = value;
+    __atomic_add_fetch(&notify->n_records, 1, __ATOMIC_RELAXED);
+    BLYI_PROBE(NOTIFY_RECORD, .card = stream->card->id, .stream = stream->id, .event = notify->id,
+               .site = site);
+    blyi_queue_put(stream, &task);
+    blyi_stream_unpin(stream);
+    return BLY_OK;
+}
+
+bly_status blyi_notify_wait(void *handle, bool counting, enum blyi_notify_condition condition,
+                            uint32_t value, bool clear, uint32_t timeout_s, void *stream_handle,
+                            uint32_t site)
+{
+    struct blyi_notify *notify;
+    struct blyi_stream *stream;
+    if (timeout_s != 0 && blyi_block_need_timer() != 0)
+        return blyi_fail(BLY_E_SYSTEM, "the thread that ends waits in time cannot be made");
+    bly_status status = pin_both(handle, counting, stream_handle, &notify, &stream);
+    if (status != BLY_OK)
+        return status;
+    struct blyi_task task = {
+        .kind = BLYI_TASK_NOTIFY_WAIT, .value = (uint8_t)condition, .site = site};
+    task.u.notify.notify = notify;
+    task.u.notify.value = value;
+    task.u.notify.clear = clear;
+    task.u.notify.timeout_ns = (uint64_t)timeout_s * SECOND_NS;
+    BLYI_PROBE(NOTIFY_WAIT, .card = stream->card->id, .stream = stream->id, .event = notify->id,
+               .site = site);
+    blyi_queue_put(stream, &task);
+    blyi_stream_unpin(stream);
+    return BLY_OK;
+}
+
+/* ── Tasks ────────────────────────────────────────────────────────────────────────────────── */
+
+static void change(void *arg)
+{
+    const struct blyi_task *task = arg;
+    struct blyi_notify *notify = task->u.notify.notify;
+    uint32_t value = task->u.notify.value;
+    switch ((enum blyi_notify_change)task->value) {
+    case BLYI_NOTIFY_SET:
+        notify->value = value;
+        break;
+    case BLYI_NOTIFY_ADD:
+        notify->value += value;
+        break;
+    case BLYI_NOTIFY_OR:
+        notify->value |= value;
+        break;
+    case BLYI_NOTIFY_AND:
+        notify->value &= value;
+        break;
+    }
+}
+
+void blyi_notify_run_record(struct blyi_task *task)
+{
+    blyi_block_change(&task->u.notify.notify->watchers, change, task);
+}
+
+static bool take(void *arg)
+{
+    const struct blyi_task *task = arg;
+    struct blyi_notify *notify = task->u.notify.notify;
+    uint32_t now = notify->value, value = task->u.notify.value;
+    bool passed = false;
+    switch ((enum blyi_notify_condition)task->value) {
+    case BLYI_NOTIFY_LESS:
+        passed = now < value;
+        break;
+    case BLYI_NOTIFY_EQUAL:
+        passed = now == value;
+        break;
+    case BLYI_NOTIFY_GREATER:
+        passed = now > value;
+        break;
+    case BLYI_NOTIFY_GREATER_EQUAL:
+        passed = now >= value;
+        break;
+    case BLYI_NOTIFY_MASKED:
+        passed = (now & value) == value;
+        break;
+    }
+    if (passed && task->u.notify.clear)
+        notify->value = 0;
+    return passed;
+}
+
+bool blyi_notify_run_wait(struct blyi_stream *stream, struct blyi_task *task, bly_status *status)
+{
+    struct blyi_notify *notify = task->u.notify.notify;
+    uint64_t deadline;
+    bool in_time = blyi_block_deadline(stream, task->u.notify.timeout_ns, &deadline);
+    switch (blyi_block_at(stream, &notify->watchers, take, task, in_time ? deadline : 1,
+                          &notify->n_records)) {
+    case BLYI_BLOCK_TAKEN:
+        break;
+    case BLYI_BLOCK_BLOCKED:
+        return false;
+    case BLYI_BLOCK_LATE:
+        *status =
+            blyi_fail(BLY_E_ABORTED, "stream %" PRIu32 " waited %" PRIu64 " s for notify %" PRIu32,
+                      stream->id, task->u.notify.timeout_ns / SECOND_NS, notify->id);
+        break;
+    }
+    stream->began_ns = 0;
+    return true;
+}
+
+static void clear(void *arg)
+{
+    ((struct blyi_notify *)arg)->value = 0;
+}
+
+bly_status blyi_notify_reset_now(void *const handles[], size_t n)
+{
+    bly_status status = blyi_runtime_enter();
+    /* Looked at first, so that a bad one changes nothing. */
+    for (size_t i = 0; status == BLY_OK && i < n; i++) {
+        if (blyi_handle_get(BLYI_HANDLE_NOTIFY, handles[i]) != NULL)
+            blyi_handle_put(handles[i]);
+        else
+            status = BLY_E_HANDLE;
+    }
+    for (size_t i = 0; status == BLY_OK && i < n; i++) {
+        struct blyi_notify *notify = blyi_handle_get(BLYI_HANDLE_NOTIFY, handles[i]);
+        if (notify == NULL) {
+            blyi_fail_clear(); /* destroyed meanwhile: as good as reset */
+            continue;
+        }
+        blyi_block_change(&notify->watchers, clear, notify);
+        blyi_handle_put(handles[i]);
+    }
+    return status;
+}
+
+static struct blyi_notify *take_one(const struct blyi_card *card)
+{
+    struct blyi_notify *found = NULL;
+    blyi_lock_take(&lock);
+    BLYI_LIST_FOR(node, &all)
+    {
+        struct blyi_notify *notify = BLYI_CONTAINER(node, struct blyi_notify, link);
+        if (notify->card == card && __atomic_load_n(&notify->refs, __ATOMIC_ACQUIRE) != 0) {
+            found = notify;
+            __atomic_add_fetch(&found->refs, 1, __ATOMIC_RELAXED);
+            blyi_list_remove(&found->link); /* so that it is not found again */
+            blyi_list_init(&found->link);
+            break;
+        }
+    }
+    blyi_lock_drop(&lock);
+    return found;
+}
+
+void blyi_notify_end_all(const struct blyi_card *card)
+{
+    struct blyi_notify *notify;
+    while ((notify = take_one(card)) != NULL) {
+        if (blyi_handle_remove(kind_of(notify->counting), notify->handle) != BLY_OK)
+            blyi_fail_clear(); /* destroyed by its owner meanwhile */
+        blyi_notify_unref(notify);
+    }
+}
