@@ -61,6 +61,8 @@ quick | all)
     if [ "$1" = all ]; then
         say "build: aarch64"
         build aarch64
+        say "the guard on an emulated processor with protection keys"
+        scripts/check_guard_pku.sh build/debug || [ $? -eq 2 ] # 2: no kernel to be had here
         say "stress with other seeds"
         for seed in $(seq 1 40); do
             TEST_SEED=$seed ctest --preset debug -j "$jobs" -L stress >/dev/null ||

@@ -27,6 +27,8 @@
       "largest single pinned block or host registration; 0: none")                                 \
     X(PIN_LIMIT, SIZE, "0", 0, (int64_t)1 << 46,                                                   \
       "pinned host memory of the process altogether; 0: half of the machine's RAM")                \
+    X(GUARD, CHOICE, "auto", 0, 0,                                                                 \
+      "auto|on|off|alias: stops host code that touches card memory; auto: if the CPU has keys")    \
     X(ALLOC, CHOICE, "stock", 0, 0,                                                                \
       "stock: who serves aclrtMalloc (each call takes its own pages)")                             \
     X(REPORT, TEXT, "", 0, 0,                                                                      \

@@ -52,7 +52,12 @@
     X(STREAM_SYNC, "stream-sync")                                                                  \
     X(EVENT_SYNC, "event-sync")                                                                    \
     X(CARD_SYNC, "card-sync")                                                                      \
-    X(TASK_DONE, "task-done") /* card stream, aux status */
+    X(TASK_DONE, "task-done")     /* card stream, aux status */                                    \
+    X(HOST_ACCESS, "host-access") /* card address site (of the block, 0: none) size asked backed   \
+                                     (block, from other) aux (1: a write) pc: in a signal handler, \
+                                     its sinks take no lock and no memory */                       \
+    X(DYING, "dying") /* aux pid: a signal ends that process; told in a forked copy of it, with    \
+                         its figures, which ends when the sinks return */
 
 enum blyi_probe_kind {
 #define BLYI_PROBE_ENUM(name, key) BLYI_PROBE_##name,
@@ -78,6 +83,7 @@ struct blyi_probe {
     uint64_t backed;  /* pages really taken, bytes */
     uint64_t time_ns; /* set by blyi_probe_emit() when 0 */
     int64_t aux;
+    const void *pc; /* of HOST_ACCESS: the instruction */
 };
 
 struct blyi_sink {

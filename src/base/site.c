@@ -207,3 +207,22 @@ const char *blyi_site_text(uint32_t site, char buf[BLYI_SITE_TEXT])
     }
     return buf;
 }
+
+static _Atomic(blyi_site_describer *) describer;
+
+void blyi_site_set_describer(blyi_site_describer *better)
+{
+    atomic_store_explicit(&describer, better, memory_order_release);
+}
+
+void blyi_site_describe(const uint32_t *sites, size_t n, blyi_site_line *line, void *arg)
+{
+    blyi_site_describer *better = atomic_load_explicit(&describer, memory_order_acquire);
+    char text[BLYI_SITE_TEXT];
+    if (better != NULL) {
+        better(sites, n, line, arg);
+        return;
+    }
+    for (size_t i = 0; i < n; i++)
+        line(arg, i, blyi_site_text(sites[i], text));
+}

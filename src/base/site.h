@@ -24,4 +24,11 @@ uint32_t blyi_site_count(void);          /* ids are 1 .. count */
  * blocks long. For sentences. */
 const char *blyi_site_text(uint32_t site, char buf[BLYI_SITE_TEXT]);
 
+/* Calls line(arg, i, text) for each site in order, with file and line if the layer above has
+ * offered a way to find them (it may start a process and take seconds). For reports only. */
+typedef void blyi_site_line(void *arg, size_t i, const char *text);
+typedef void blyi_site_describer(const uint32_t *sites, size_t n, blyi_site_line *line, void *arg);
+void blyi_site_describe(const uint32_t *sites, size_t n, blyi_site_line *line, void *arg);
+void blyi_site_set_describer(blyi_site_describer *describer);
+
 #endif

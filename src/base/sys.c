@@ -60,6 +60,22 @@ int blyi_sys_mprotect(void *addr, size_t len, int prot)
     return refused(BLYI_SYS_mprotect) ? -1 : mprotect(addr, len, prot);
 }
 
+int blyi_sys_pkey_alloc(unsigned rights)
+{
+    return refused(BLYI_SYS_pkey_alloc) ? -1 : (int)syscall(SYS_pkey_alloc, 0, rights);
+}
+
+void blyi_sys_pkey_free(int key)
+{
+    (void)syscall(SYS_pkey_free, key);
+}
+
+int blyi_sys_pkey_mprotect(void *addr, size_t len, int prot, int key)
+{
+    return refused(BLYI_SYS_pkey_mprotect) ? -1
+                                           : (int)syscall(SYS_pkey_mprotect, addr, len, prot, key);
+}
+
 int blyi_sys_madvise(void *addr, size_t len, int advice)
 {
     return refused(BLYI_SYS_madvise) ? -1 : madvise(addr, len, advice);

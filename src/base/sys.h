@@ -20,6 +20,8 @@
     X(mmap)                                                                                        \
     X(munmap)                                                                                      \
     X(mprotect)                                                                                    \
+    X(pkey_alloc)                                                                                  \
+    X(pkey_mprotect)                                                                               \
     X(madvise)                                                                                     \
     X(mlock)                                                                                       \
     X(memfd_create)                                                                                \
@@ -41,6 +43,11 @@ enum blyi_sys_call {
 void *blyi_sys_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t offset);
 int blyi_sys_munmap(void *addr, size_t len);
 int blyi_sys_mprotect(void *addr, size_t len, int prot);
+/* Protection keys by their numbers in the kernel: no header of libc needed. `rights` of the
+ * calling thread: 1 denies access. */
+int blyi_sys_pkey_alloc(unsigned rights);
+void blyi_sys_pkey_free(int key);
+int blyi_sys_pkey_mprotect(void *addr, size_t len, int prot, int key);
 int blyi_sys_madvise(void *addr, size_t len, int advice);
 int blyi_sys_mlock(const void *addr, size_t len);
 int blyi_sys_memfd_create(const char *name, unsigned flags);

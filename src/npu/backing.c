@@ -9,6 +9,7 @@
 #include "npu/bits.h"
 #include "npu/commit.h"
 #include "npu/frame.h"
+#include "npu/guard.h"
 #include "npu/host_room.h"
 #include "base/assert.h"
 #include "base/compiler.h"
@@ -32,6 +33,7 @@
 
 struct blyi_backing {
     int card, fd;
+    char *alias;   /* all of it, mapped for the library alone; NULL: none */
     char name[32]; /* for sentences */
     enum blyi_commit_pages pages;
     uint32_t n_frames, n_words;
@@ -47,6 +49,37 @@ struct blyi_backing {
 /* Who can be trimmed when the host is short. Entries come and go at card open and close;
  * release/acquire makes a backing visible only as a whole. */
 static _Atomic(struct blyi_backing *) backings[BACKING_MAX];
+
+/* Whole frames of the file at whole frames of addresses, so that huge pages fit. */
+static bly_status map_alias(struct blyi_backing *b)
+{
+    uint64_t size = b->n_frames * BLYI_FRAME_SIZE, whole = size + BLYI_FRAME_SIZE;
+    char text[BLYI_SIZE_TEXT];
+    if (!blyi_guard.has_alias)
+        return BLY_OK;
+    char *at =
+        blyi_sys_mmap(NULL, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (at == MAP_FAILED)
+        goto fail;
+    uint64_t head = blyi_align_up((uintptr_t)at, BLYI_FRAME_SIZE) - (uintptr_t)at;
+    if (blyi_sys_mmap(at + head, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, b->fd, 0) ==
+        MAP_FAILED)
+        goto unmap;
+    (void)blyi_sys_madvise(at + head, size, MADV_DONTDUMP); /* best effort, as in window.c */
+    if (head > 0)
+        blyi_sys_munmap(at, head);
+    blyi_sys_munmap(at + head + size, BLYI_FRAME_SIZE - head);
+    b->alias = at + head;
+    return BLY_OK;
+
+unmap:
+    blyi_sys_munmap(at, whole);
+fail:
+    return blyi_fail(BLY_E_SYSTEM,
+                     "%s: the guard without protection keys (BELAY_GUARD) maps the memory a "
+                     "second time; %s of addresses were refused: %s",
+                     b->name, blyi_size_text(size, text), strerror(errno));
+}
 
 bly_status blyi_backing_create(int card, uint32_t n_frames, struct blyi_backing **out)
 {
@@ -80,6 +113,9 @@ bly_status blyi_backing_create(int card, uint32_t n_frames, struct blyi_backing 
     }
     b->card = card;
     b->n_frames = n_frames;
+    status = map_alias(b);
+    if (status != BLY_OK)
+        goto close;
     b->n_words = (uint32_t)n_words;
     b->pages = (enum blyi_commit_pages)blyi_option_int(BLYI_OPT_PAGES);
     b->resident_limit = (uint64_t)blyi_option_int(BLYI_OPT_RESIDENT);
@@ -106,6 +142,8 @@ void blyi_backing_destroy(struct blyi_backing *b)
         return;
     atomic_store_explicit(&backings[b->card], NULL, memory_order_release);
     blyi_host_room_give(b->n_committed * BLYI_FRAME_SIZE);
+    if (b->alias != NULL)
+        blyi_sys_munmap(b->alias, b->n_frames * BLYI_FRAME_SIZE);
     close(b->fd);
     blyi_lock_fini(&b->lock);
     blyi_host_free(b->committed);
@@ -115,6 +153,11 @@ void blyi_backing_destroy(struct blyi_backing *b)
 int blyi_backing_fd(const struct blyi_backing *b)
 {
     return b->fd;
+}
+
+char *blyi_backing_alias(const struct blyi_backing *b)
+{
+    return b->alias;
 }
 
 const uint64_t *blyi_backing_prefer(const struct blyi_backing *b)
@@ -189,6 +232,8 @@ bly_status blyi_backing_commit(struct blyi_backing *b, uint32_t first, uint32_t 
 {
     uint32_t end = first + count;
     bly_status status = BLY_OK;
+    if (b->alias != NULL)
+        address = b->alias + first * BLYI_FRAME_SIZE;
     while (status == BLY_OK) {
         blyi_lock_take(&b->lock);
         uint32_t start = blyi_bits_find(b->committed, first, end, false);

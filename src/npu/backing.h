@@ -24,6 +24,8 @@ enum blyi_backing_pages { BLYI_BACKING_HUGE, BLYI_BACKING_SMALL };
 bly_status blyi_backing_create(int card, uint32_t n_frames, struct blyi_backing **out);
 /* Nothing may be mapped any more. [excl] */
 void blyi_backing_destroy(struct blyi_backing *backing);
+/* All frames in a row, for the library alone (guard.h), or NULL. */
+char *blyi_backing_alias(const struct blyi_backing *backing);
 int blyi_backing_fd(const struct blyi_backing *backing);
 
 /* Makes frames [first, first + count), mapped at `address`, usable without a fault that could

@@ -6,6 +6,7 @@
  */
 #include "npu/commit.h"
 #include "npu/frame.h"
+#include "npu/guard.h"
 #include "base/compiler.h"
 #include "base/log.h"
 #include "base/sys.h"
@@ -54,7 +55,10 @@ static bool collapse(char *address, enum blyi_commit_pages pages)
 /* All 4 KiB pages of a frame, without a touch that could be SIGBUS. */
 static bool populate(int fd, uint32_t frame, char *address)
 {
-    if (blyi_sys_madvise(address, BLYI_FRAME_SIZE, MADV_POPULATE_WRITE) == 0)
+    uint32_t rights = blyi_guard_enter(); /* EFAULT without; collapsing needs none */
+    int refused = blyi_sys_madvise(address, BLYI_FRAME_SIZE, MADV_POPULATE_WRITE);
+    blyi_guard_leave(rights);
+    if (refused == 0)
         return true;
     if (errno != EINVAL) /* EINVAL: before Linux 5.14 */
         return false;

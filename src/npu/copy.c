@@ -14,29 +14,68 @@
 #include "npu/copy_inside.h"
 #include "npu/fault.h"
 #include "npu/gate.h"
+#include "npu/guard.h"
 #include "npu/memory.h"
 #include "npu/pinned.h"
 #include "npu/queue.h"
 #include "npu/runtime.h"
 
-/* What runs guarded; a set has no source. */
+/* What runs guarded. */
 struct move {
     void *dst;
-    const void *src;
+    const void *src; /* of a copy */
     uint64_t size;
+    bool is_set;
     uint8_t value;
 };
 
-static void run_copy(void *arg)
+static void run_move(void *arg)
 {
     const struct move *move = arg;
-    blyi_copy_bytes(move->dst, move->src, move->size);
+    if (move->is_set)
+        blyi_set_bytes(move->dst, move->value, move->size);
+    else
+        blyi_copy_bytes(move->dst, move->src, move->size);
 }
 
-static void run_set(void *arg)
+/* False, with *address the place, when host memory is not there. */
+static bool try_move(struct move *move, uintptr_t *address)
 {
-    const struct move *move = arg;
-    blyi_set_bytes(move->dst, move->value, move->size);
+    const struct blyi_fault_range ranges[2] = {
+        {(uintptr_t)move->dst, move->size}, {(uintptr_t)move->src, move->is_set ? 0 : move->size}};
+    uint32_t rights = blyi_guard_enter();
+    bool done = blyi_fault_try(run_move, move, ranges, address);
+    blyi_guard_leave(rights);
+    return done;
+}
+
+/* Through the second mapping of a card, where frames that are neighbours for the program need not
+ * be: in pieces that lie in a row on both sides. */
+static bool try_pieces(const struct move *move, uintptr_t *address)
+{
+    for (uint64_t done = 0; done < move->size;) {
+        struct move piece = {
+            .size = move->size - done, .is_set = move->is_set, .value = move->value};
+        char *dst = (char *)move->dst + done;
+        const char *src = (const char *)move->src + done;
+        void *from;
+        *address = (uintptr_t)dst;
+        piece.size = blyi_guard_way(dst, piece.size, &piece.dst);
+        if (!move->is_set && piece.size > 0) {
+            *address = (uintptr_t)src;
+            piece.size = blyi_guard_way(src, piece.size, &from);
+            piece.src = from;
+        }
+        if (piece.size == 0 || !try_move(&piece, address))
+            return false;
+        done += piece.size;
+    }
+    return true;
+}
+
+static bool do_move(struct move *move, uintptr_t *address)
+{
+    return unlikely(blyi_guard.has_alias) ? try_pieces(move, address) : try_move(move, address);
 }
 
 /* A range of a card must be live there; host memory is found out by touching it. */
@@ -81,7 +120,7 @@ static bly_status moved(const struct move *move, bool done, uintptr_t address)
     return blyi_fail(BLY_E_FAULT,
                      "%s of %" PRIu64 " bytes to %p: host memory at 0x%" PRIxPTR
                      " cannot be %s, %" PRIu64 " bytes from its start",
-                     move->src != NULL ? "copy" : "set", move->size, move->dst, address,
+                     move->is_set ? "set" : "copy", move->size, move->dst, address,
                      in_dst ? "written" : "read",
                      (uint64_t)(address - (in_dst ? (uintptr_t)move->dst : (uintptr_t)move->src)));
 }
@@ -98,9 +137,8 @@ static bly_status copy_range(void *dst, const void *src, uint64_t size, int issu
         return status;
     }
     struct move move = {.dst = dst, .src = src, .size = size};
-    const struct blyi_fault_range ranges[2] = {{(uintptr_t)dst, size}, {(uintptr_t)src, size}};
     uintptr_t address = 0;
-    bool done = blyi_fault_try(run_copy, &move, ranges, &address);
+    bool done = do_move(&move, &address);
     blyi_gate_leave(gate);
     status = moved(&move, done, address);
     if (status == BLY_OK)
@@ -116,10 +154,9 @@ static bly_status set_range(void *dst, uint8_t value, uint64_t size)
         blyi_gate_leave(gate);
         return status;
     }
-    struct move move = {.dst = dst, .size = size, .value = value};
-    const struct blyi_fault_range ranges[2] = {{(uintptr_t)dst, size}, {0, 0}};
+    struct move move = {.dst = dst, .size = size, .is_set = true, .value = value};
     uintptr_t address = 0;
-    bool done = blyi_fault_try(run_set, &move, ranges, &address);
+    bool done = do_move(&move, &address);
     blyi_gate_leave(gate);
     status = moved(&move, done, address);
     if (status == BLY_OK)

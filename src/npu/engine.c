@@ -14,6 +14,7 @@
 #include "base/sys.h"
 #include "npu/card.h"
 #include "npu/fault.h"
+#include "npu/guard.h"
 #include "npu/queue.h"
 #include "npu/wait.h"
 
@@ -202,6 +203,7 @@ static bool run_streams(struct engine *engine)
 
 static void serve(struct engine *engine)
 {
+    blyi_guard_hold();
     do {
         if (!run_streams(engine))
             return;

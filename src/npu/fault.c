@@ -27,6 +27,7 @@
 #include "base/fail.h"
 #include "base/compiler.h"
 #include "base/lock.h"
+#include "npu/guard.h"
 
 #define RED_ZONE 128 /* below the stack pointer of x86-64: the interrupted function's own */
 /* Addresses at or above fault without telling where (x86-64), and are nobody's memory. */
@@ -56,6 +57,7 @@ static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
 static struct sigaction previous[BLYI_COUNT(signals)];
 
 static struct blyi_lock lock = BLYI_LOCK_INIT(BLYI_RANK_OPTION); /* installation; innermost */
+static blyi_fault_watcher *watcher;                              /* atomic */
 static bool has_key;
 static size_t n_installed;
 
@@ -80,6 +82,8 @@ static bool is_ours(struct attempt *attempt, const siginfo_t *info)
     uintptr_t address = (uintptr_t)info->si_addr;
     if (info->si_code <= 0)
         return false; /* sent by somebody, not a fault */
+    if (blyi_guard_is_denied(info))
+        return false; /* an attempt has the right: it is a signal handler that interrupted one */
     for (int i = 0; i < 2; i++) {
         const struct blyi_fault_range *range = &attempt->ranges[i];
         bool hit = inside(range, address);
@@ -195,6 +199,21 @@ static bool ends_kernel(struct blyi_fault_kernel *kernel, int signal, const sigi
     return true;
 }
 
+static bool is_watched(int signal, const siginfo_t *info, ucontext_t *context)
+{
+    const struct sigaction *before = previous_of(signal);
+    blyi_fault_watcher *watch = __atomic_load_n(&watcher, __ATOMIC_ACQUIRE);
+    bool fatal = !(before->sa_flags & SA_SIGINFO) &&
+                 (before->sa_handler == SIG_DFL || before->sa_handler == SIG_IGN);
+    return watch != NULL && (signal == SIGSEGV || signal == SIGBUS) && info->si_code > 0 &&
+           watch(info, context, fatal);
+}
+
+void blyi_fault_watch(blyi_fault_watcher *watch)
+{
+    __atomic_store_n(&watcher, watch, __ATOMIC_RELEASE);
+}
+
 static void handler(int signal, siginfo_t *info, void *context)
 {
     int saved = errno;
@@ -205,7 +224,7 @@ static void handler(int signal, siginfo_t *info, void *context)
         ; /* too late, or inside one of our own calls: whoever wants it asks again */
     else if (attempt != NULL && attempt->kernel == NULL && is_ours(attempt, info))
         redirect(context, 0);
-    else
+    else if (!is_watched(signal, info, context))
         chain(signal, info, context);
     errno = saved;
 }

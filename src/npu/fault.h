@@ -12,7 +12,9 @@
 #define BLYI_FAULT_H
 
 #include <belay/base.h>
+#include <signal.h>
 #include <stdbool.h>
+#include <ucontext.h>
 
 struct blyi_fault_range {
     uintptr_t start;
@@ -21,6 +23,12 @@ struct blyi_fault_range {
 
 /* E_SYSTEM: the handler could not be installed. */
 bly_status blyi_fault_install(void);
+
+/* Sees every fault that no attempt claims, before the handler that was there before ours. `fatal`:
+ * there was none, and the process will end. True: the watch has edited the context and goes on
+ * there. Runs in the signal handler. */
+typedef bool blyi_fault_watcher(const siginfo_t *info, ucontext_t *context, bool fatal);
+void blyi_fault_watch(blyi_fault_watcher *watcher);
 
 /* Runs fn(arg). False, with *address the place, when it touched a missing page of the ranges; fn
  * was left in the middle then, so it may hold no lock and own nothing. About 10 ns. */

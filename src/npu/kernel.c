@@ -25,6 +25,7 @@
 #include "npu/binary.h"
 #include "npu/card.h"
 #include "npu/gate.h"
+#include "npu/guard.h"
 #include "npu/memory.h"
 #include "npu/pinned.h"
 #include "npu/queue.h"
@@ -318,6 +319,7 @@ static bly_status queue(struct blyi_stream *stream, const struct blyi_kernel_cal
 
 bly_status blyi_kernel_launch(const struct blyi_kernel_call *call, void *handle)
 {
+    blyi_guard_open();
     struct blyi_stream *stream;
     bly_status status = blyi_stream_pin(handle, &stream);
     if (status != BLY_OK)

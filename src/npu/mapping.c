@@ -278,12 +278,15 @@ static bly_status grant_locked(struct blyi_mapping *m, int location)
         }
         return status;
     }
-    if (location == BLYI_LOCATION_HOST || (p->card && location == p->card->id)) {
-        uint64_t flags = flags_of(m);
-        blyi_window_set_flags(blyi_vmm.window, m->node.key, p->size / BLYI_GRANULE,
-                              flags & (BLYI_ENTRY_OWN | BLYI_ENTRY_HOST), 0);
+    bly_status status = BLY_OK;
+    if (location == BLYI_LOCATION_HOST) {
+        status = blyi_window_let_host(blyi_vmm.window, m->node.key, p->size / BLYI_GRANULE);
+        m->host = status == BLY_OK;
+    } else if (p->card && location == p->card->id) {
+        blyi_window_set_flags(blyi_vmm.window, m->node.key, p->size / BLYI_GRANULE, BLYI_ENTRY_OWN,
+                              0);
     }
-    return BLY_OK;
+    return status;
 }
 
 bly_status blyi_mapping_grant(uintptr_t address, uint64_t size, int location)

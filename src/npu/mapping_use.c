@@ -19,8 +19,7 @@ struct range {
     int accessor; /* card, or -1: whoever has a right */
 };
 
-/* "; unmapped 12 us ago at f+0x3 (prog): 0x... of 64 MiB, made at ..." */
-static void append_unmapped_locked(uintptr_t bad)
+void blyi_mapping_append_unmapped_locked(uintptr_t bad)
 {
     char size[BLYI_SIZE_TEXT], a[BLYI_SITE_TEXT], b[BLYI_SITE_TEXT];
     const struct blyi_freed_block *was = blyi_freed_find(blyi_vmm.unmapped, bad);
@@ -54,7 +53,7 @@ static bly_status fail_locked(const struct range *range, uintptr_t bad)
     else
         blyi_fail_append("not reserved");
     if (!m)
-        append_unmapped_locked(bad);
+        blyi_mapping_append_unmapped_locked(bad);
     return status;
 }
 

@@ -40,5 +40,8 @@ static inline uintptr_t blyi_block_start(const struct blyi_block *block)
 
 /* The live block around an address, or NULL. The card's lock is held. */
 struct blyi_block *blyi_block_find_locked(struct blyi_card *card, uintptr_t address);
+/* Adds to the thread's sentence why `bad` may not be touched: "; the nearest block is ..., 512 B
+ * before it", or when and where it was freed. */
+void blyi_mem_append_why_locked(struct blyi_card *card, uintptr_t bad);
 
 #endif

@@ -12,6 +12,7 @@
 #include "npu/card.h"
 #include "npu/fault.h"
 #include "npu/gate.h"
+#include "npu/guard.h"
 #include "npu/memory.h"
 #include "npu/queue.h"
 
@@ -41,6 +42,7 @@ bly_status blyi_reduce_async(void *dst, const void *src, uint64_t size, enum bly
                              enum blyi_reduce_type type, void *handle, uint32_t site)
 {
     struct blyi_stream *stream;
+    blyi_guard_open();
     bly_status status = blyi_stream_pin(handle, &stream);
     if (status != BLY_OK)
         return status;

@@ -21,6 +21,8 @@
 #include "npu/engine.h"
 #include "npu/event.h"
 #include "npu/fault.h"
+#include "npu/guard.h"
+#include "npu/host_access.h"
 #include "npu/memory.h"
 #include "npu/watch.h"
 #include "npu/peer.h"
@@ -61,6 +63,8 @@ static bly_status start_locked(void)
                          strerror(error));
     pid = getpid();
     read_options();
+    blyi_guard_start();
+    blyi_host_access_watch();
     return BLY_OK;
 }
 

@@ -87,8 +87,7 @@ static uintptr_t find_bad_locked(struct blyi_card *card, const struct range *ran
     return range->end;
 }
 
-/* "; the nearest block is ..., 512 B before it", or when it was freed. */
-static void append_why_locked(struct blyi_card *card, uintptr_t bad)
+void blyi_mem_append_why_locked(struct blyi_card *card, uintptr_t bad)
 {
     char size[BLYI_SIZE_TEXT], a[BLYI_FREED_TEXT], b[BLYI_SITE_TEXT];
     const struct blyi_block *block = blyi_block_find_locked(card, bad);
@@ -125,7 +124,7 @@ static bly_status fail_locked(struct blyi_card *card, const struct range *range,
         card->id, range->access & BLYI_WRITE ? "write" : "read",
         blyi_size_text(range->end - range->start, size), range->start, bad,
         blyi_block_find_locked(card, bad) ? "not to be written" : "no live memory");
-    append_why_locked(card, bad);
+    blyi_mem_append_why_locked(card, bad);
     return status;
 }
 

@@ -12,6 +12,7 @@
 #include "npu/card.h"
 #include "npu/fault.h"
 #include "npu/gate.h"
+#include "npu/guard.h"
 #include "npu/memory.h"
 #include "npu/queue.h"
 
@@ -73,12 +74,18 @@ static bly_status touch(const struct blyi_stream *stream, const struct blyi_task
                         struct word *word, bool writes)
 {
     uintptr_t address = (uintptr_t)word->address;
-    const struct blyi_fault_range ranges[2] = {{address, sizeof(uint64_t)}, {0, 0}};
+    struct blyi_fault_range ranges[2] = {{address, sizeof(uint64_t)}, {0, 0}};
     uint32_t gate = blyi_gate_enter();
     bly_status status =
         blyi_mem_use(word->address, sizeof(uint64_t), writes ? BLYI_WRITE : BLYI_READ);
+    if (status == BLY_OK && unlikely(blyi_guard.has_alias)) {
+        void *way; /* a word does not lie across two granules */
+        blyi_guard_way(word->address, sizeof(uint64_t), &way);
+        word->address = way;
+        ranges[0].start = (uintptr_t)way;
+    }
     if (status == BLY_OK && !blyi_fault_try(writes ? store : load, word, ranges, &address))
-        status = blyi_fail(BLY_E_FAULT, "the word at %p was freed", (void *)word->address);
+        status = blyi_fail(BLY_E_FAULT, "the word at %p was freed", task->u.value.address);
     blyi_gate_leave(gate);
     if (status != BLY_OK) {
         char site[BLYI_SITE_TEXT];

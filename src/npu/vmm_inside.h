@@ -77,6 +77,9 @@ static inline struct blyi_mapping *blyi_mapping_of(const struct blyi_tree_node *
 /* All below with VMM held. Around an address, or NULL. */
 struct blyi_reservation *blyi_reservation_find_locked(uintptr_t address);
 struct blyi_mapping *blyi_mapping_find_locked(uintptr_t address);
+/* Adds to the thread's sentence "; unmapped 12 us ago at f+0x3 (prog): range 0x... of 64 MiB ...".
+ */
+void blyi_mapping_append_unmapped_locked(uintptr_t bad);
 /* Takes a mapping away; site 0 and by_reset: not the program did. Frees the physical memory when
  * nothing else refers to it. */
 void blyi_mapping_remove_locked(struct blyi_mapping *mapping, uint32_t site, bool by_reset);

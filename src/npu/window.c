@@ -12,6 +12,7 @@
  *   IDLE   no host memory for a node of the free ranges
  */
 #include "npu/window.h"
+#include "npu/guard.h"
 #include "npu/maps.h"
 #include "base/assert.h"
 #include "base/fail.h"
@@ -235,6 +236,12 @@ static void count_mappings(struct blyi_window *w, int64_t delta)
     blyi_maps_add(delta);
 }
 
+static bool unmap_host(uintptr_t address, uint64_t n)
+{
+    return blyi_sys_mmap((void *)address, n * BLYI_GRANULE, PROT_NONE, RESERVED | MAP_FIXED, -1,
+                         0) != MAP_FAILED;
+}
+
 bly_status blyi_window_map(struct blyi_window *w, uintptr_t address, int fd, uint32_t first_frame,
                            uint64_t n, uint64_t flags)
 {
@@ -244,10 +251,13 @@ bly_status blyi_window_map(struct blyi_window *w, uintptr_t address, int fd, uin
     int64_t more = edges(w, first, n, entry, entry + n - 1) - edges(w, first, n, 0, 0);
     if (unlikely(!blyi_maps_allow(more)))
         return blyi_maps_spent(owner_text(w, who), more);
-    void *at = blyi_sys_mmap((void *)address, n * BLYI_GRANULE, PROT_READ | PROT_WRITE,
-                             MAP_SHARED | MAP_FIXED, fd, (off_t)(first_frame * BLYI_GRANULE));
-    if (at == MAP_FAILED)
-        return blyi_maps_refused(owner_text(w, who), n * BLYI_GRANULE, errno);
+    void *at = blyi_guard_map((void *)address, n * BLYI_GRANULE, fd,
+                              (off_t)(first_frame * BLYI_GRANULE), flags & BLYI_ENTRY_HOST);
+    if (at == MAP_FAILED) {
+        int error = errno;
+        (void)unmap_host(address, n); /* as in map_again() */
+        return blyi_maps_refused(owner_text(w, who), n * BLYI_GRANULE, error);
+    }
     /* Card memory would be dumped like any shared memory; half a microsecond keeps it out of
      * core files. Best effort: a dump that is too large is not worth a failed call. */
     (void)blyi_sys_madvise(at, n * BLYI_GRANULE, MADV_DONTDUMP);
@@ -258,10 +268,26 @@ bly_status blyi_window_map(struct blyi_window *w, uintptr_t address, int fd, uin
     return BLY_OK;
 }
 
-static bool unmap_host(uintptr_t address, uint64_t n)
+bly_status blyi_window_let_host(struct blyi_window *w, uintptr_t address, uint64_t n)
 {
-    return blyi_sys_mmap((void *)address, n * BLYI_GRANULE, PROT_NONE, RESERVED | MAP_FIXED, -1,
-                         0) != MAP_FAILED;
+    char who[32];
+    if (!blyi_guard_let_host((void *)address, n * BLYI_GRANULE))
+        return blyi_maps_refused(owner_text(w, who), n * BLYI_GRANULE, errno);
+    blyi_window_set_flags(w, address, n, BLYI_ENTRY_HOST, 0);
+    return BLY_OK;
+}
+
+void blyi_window_unguard(struct blyi_window *w)
+{
+    for (uint64_t i = 0, n = 1; i < granules_of(w); i += n) {
+        for (n = 1; i + n < granules_of(w); n++)
+            if (is_backed(w->entries[i]) != is_backed(w->entries[i + n]))
+                break;
+        /* Refused, the range stays closed: whoever touches it is told as for a wild address. */
+        if (is_backed(w->entries[i]))
+            (void)blyi_sys_mprotect((void *)(w->base + i * BLYI_GRANULE), n * BLYI_GRANULE,
+                                    PROT_READ | PROT_WRITE);
+    }
 }
 
 /* Borders inside [first, first + n) and at its edges. */
@@ -271,6 +297,15 @@ static int64_t borders_of(const struct blyi_window *w, uint64_t first, uint64_t 
     for (uint64_t i = first; i + 1 < first + n; i++)
         borders += is_border(w->entries[i], w->entries[i + 1]);
     return borders;
+}
+
+/* What the entries say: a guard's mapping is made in two steps, of which the first may have been
+ * done. Refused again, the range stays without access, and whoever touches it is told so. */
+static void map_again(struct blyi_window *w, uint64_t first, uint64_t n, int fd, bool host)
+{
+    for (uint64_t i = first; i < first + n; i++)
+        (void)blyi_guard_map((void *)(w->base + i * BLYI_GRANULE), BLYI_GRANULE, fd,
+                             (off_t)(blyi_entry_frame(w->entries[i]) * BLYI_GRANULE), host);
 }
 
 bly_status blyi_window_remap(struct blyi_window *w, uintptr_t address, int fd, uint32_t first_frame,
@@ -284,10 +319,14 @@ bly_status blyi_window_remap(struct blyi_window *w, uintptr_t address, int fd, u
     int64_t more = edges(w, first, n, entry, entry + n - 1) - borders_of(w, first, n);
     if (!blyi_maps_allow(more))
         return blyi_maps_spent(owner_text(w, who), more);
-    void *at = blyi_sys_mmap((void *)address, n * BLYI_GRANULE, PROT_READ | PROT_WRITE,
-                             MAP_SHARED | MAP_FIXED, fd, (off_t)(first_frame * BLYI_GRANULE));
-    if (at == MAP_FAILED)
-        return blyi_maps_refused(owner_text(w, who), n * BLYI_GRANULE, errno);
+    bool host = w->entries[first] & BLYI_ENTRY_HOST;
+    void *at = blyi_guard_map((void *)address, n * BLYI_GRANULE, fd,
+                              (off_t)(first_frame * BLYI_GRANULE), host);
+    if (at == MAP_FAILED) {
+        int error = errno;
+        map_again(w, first, n, fd, host);
+        return blyi_maps_refused(owner_text(w, who), n * BLYI_GRANULE, error);
+    }
     (void)blyi_sys_madvise(at, n * BLYI_GRANULE, MADV_DONTDUMP);
     for (uint64_t i = 0; i < n; i++) {
         uint64_t flags = w->entries[first + i] & ~(uint64_t)UINT32_MAX;

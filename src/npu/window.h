@@ -101,6 +101,10 @@ bly_status blyi_window_remap(struct blyi_window *window, uintptr_t address, int 
 bool blyi_window_unmap(struct blyi_window *window, uintptr_t address, uint64_t n);
 void blyi_window_set_flags(struct blyi_window *window, uintptr_t address, uint64_t n, uint64_t set,
                            uint64_t clear);
+/* Host code may touch mapped granules as well. E_SYSTEM with a sentence; nothing changed then. */
+bly_status blyi_window_let_host(struct blyi_window *window, uintptr_t address, uint64_t n);
+/* Gives everything that is mapped the rights that blyi_guard_map() kept back. */
+void blyi_window_unguard(struct blyi_window *window);
 bool blyi_window_audit(const struct blyi_window *window);
 
 /* Host mappings that all windows use, and how many they allow themselves: three quarters of

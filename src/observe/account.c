@@ -2,6 +2,7 @@
 #include "observe/account.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -10,6 +11,7 @@
 #include "base/host.h"
 #include "base/lock.h"
 #include "base/map.h"
+#include "base/site.h"
 
 #define READ_WAIT_MS 2000
 
@@ -375,6 +377,50 @@ static void account_probe(void *arg, const struct blyi_probe *probe)
     blyi_lock_drop(&account.lock);
 }
 
+/* ---- host accesses: told in a signal handler, so without a lock or memory ---- */
+
+static struct {
+    _Atomic(const void *) pc; /* set first, by whoever takes the entry; NULL: unused */
+    _Atomic bool filled;
+    _Atomic uint64_t count;
+    struct blyi_account_access access;
+} accesses[BLYI_ACCOUNT_ACCESSES];
+
+static void access_probe(void *arg, const struct blyi_probe *probe)
+{
+    (void)arg;
+    for (size_t i = 0; i < BLYI_ACCOUNT_ACCESSES; i++) {
+        const void *pc = NULL;
+        if (atomic_compare_exchange_strong(&accesses[i].pc, &pc, probe->pc)) {
+            accesses[i].access = (struct blyi_account_access){
+                .card = probe->card,
+                .block_site = probe->site,
+                .is_write = probe->aux != 0,
+                .address = probe->address,
+                .offset = probe->other != 0 ? probe->address - probe->other : 0,
+                .size = probe->asked};
+            atomic_store(&accesses[i].filled, true);
+        } else if (pc != probe->pc) {
+            continue;
+        }
+        atomic_fetch_add(&accesses[i].count, 1);
+        return;
+    }
+}
+
+static void copy_accesses(struct blyi_account *out)
+{
+    out->n_accesses = 0;
+    for (size_t i = 0; i < BLYI_ACCOUNT_ACCESSES; i++) {
+        if (!atomic_load(&accesses[i].filled))
+            continue;
+        struct blyi_account_access *to = &out->accesses[out->n_accesses++];
+        *to = accesses[i].access;
+        to->site = blyi_site_intern(atomic_load(&accesses[i].pc));
+        to->count = atomic_load(&accesses[i].count);
+    }
+}
+
 /* The child's runtime is dead if the parent's was up; if it was not, the child starts anew. */
 static void on_fork_child(void)
 {
@@ -402,6 +448,9 @@ static void start_once(void)
     account.started = true;
     pthread_atfork(NULL, NULL, on_fork_child);
     blyi_probe_add_sink(&sink);
+    static struct blyi_sink access_sink = {.kinds = (uint64_t)1 << BLYI_PROBE_HOST_ACCESS,
+                                           .probe = access_probe};
+    blyi_probe_add_sink(&access_sink);
 }
 
 void blyi_account_start(void)
@@ -413,6 +462,11 @@ void blyi_account_start(void)
 bool blyi_account_is_own(void)
 {
     return account.started && !__atomic_load_n(&account.forked, __ATOMIC_RELAXED);
+}
+
+void blyi_account_set_dying(void)
+{
+    account.sum.dying = true;
 }
 
 static bool lock_patiently(void)
@@ -499,6 +553,7 @@ bly_status blyi_account_read(struct blyi_account *out)
     copy_ids(out, &account.streams, false);
     copy_ids(out, &account.events, true);
     blyi_lock_drop(&account.lock);
+    copy_accesses(out);
     return BLY_OK;
 }
 

@@ -74,6 +74,18 @@ struct blyi_account_totals { /* of card memory, or of pinned memory */
     uint64_t refused;
 };
 
+/* Host code that touched card memory, at one instruction of the program. */
+struct blyi_account_access {
+    int32_t card;
+    uint32_t site;       /* of the access */
+    uint32_t block_site; /* 0: no live block */
+    bool is_write;
+    uint64_t address;      /* the first time */
+    uint64_t offset, size; /* in the block; size 0: no live block */
+    uint64_t count;
+};
+#define BLYI_ACCOUNT_ACCESSES 32
+
 /* A copy of all figures at one moment. */
 struct blyi_account {
     struct blyi_account_card cards[BLYI_ACCOUNT_CARDS];
@@ -83,6 +95,9 @@ struct blyi_account {
     uint64_t untracked; /* blocks without a record, for want of host memory */
     struct blyi_account_group *groups;
     size_t n_groups;
+    struct blyi_account_access accesses[BLYI_ACCOUNT_ACCESSES];
+    size_t n_accesses;
+    bool dying; /* a signal ends the process: what is live is no leak */
 };
 
 /* Starts counting; further calls do nothing. [any] */
@@ -95,6 +110,9 @@ bool blyi_account_is_own(void);
  * about to end; E_TIMEOUT then. [any] */
 bly_status blyi_account_read(struct blyi_account *out);
 void blyi_account_fini(struct blyi_account *copy);
+
+/* The figures are of a process that a signal ends. */
+void blyi_account_set_dying(void);
 
 /* Sums of records, groups and totals agree. */
 bool blyi_account_audit(void);

@@ -133,6 +133,30 @@ static struct blyi_finding leaked_ids_of(const struct blyi_account_group *group,
     return leak;
 }
 
+static struct blyi_finding access_of(const struct blyi_account_access *access)
+{
+    struct blyi_finding finding = {
+        .kind = BLYI_FINDING_HOST_ACCESS,
+        .card = access->card,
+        .site = access->site,
+        .role = BLYI_ROLE_USE,
+        .block_site = access->block_site,
+        .address = access->address,
+        .bytes = 0,
+        .count = access->count,
+    };
+    char where[64] = "where no live block is", size[BLYI_SIZE_TEXT];
+    if (access->size > 0)
+        snprintf(where, sizeof(where), "%" PRIu64 " bytes into a block of %s", access->offset,
+                 blyi_size_text(access->size, size));
+    char card[32] = "reserved addresses";
+    if (access->card >= 0)
+        snprintf(card, sizeof(card), "memory of card %d", access->card);
+    snprintf(finding.message, sizeof(finding.message), "host code %s %s, %s",
+             access->is_write ? "wrote to" : "read", card, where);
+    return finding;
+}
+
 static int finding_order(const void *left, const void *right)
 {
     const struct blyi_finding *a = left, *b = right;
@@ -148,11 +172,11 @@ static int finding_order(const void *left, const void *right)
 bly_status blyi_findings_make(const struct blyi_account *account, struct blyi_finding **out,
                               size_t *n)
 {
-    size_t count = 0, max = 4 * account->n_groups + 1;
+    size_t count = 0, max = 4 * account->n_groups + account->n_accesses + 1;
     struct blyi_finding *list = blyi_host_alloc(max * sizeof(*list));
     if (list == NULL)
         return blyi_fail(BLY_E_HOST_MEMORY, "no host memory for %zu findings", max);
-    for (size_t i = 0; i < account->n_groups; i++) {
+    for (size_t i = 0; i < account->n_groups && !account->dying; i++) {
         const struct blyi_account_group *group = &account->groups[i];
         uint64_t handles = group->handles.count + group->handles_reset.count;
         if (group->live.count + group->reset.count > handles)
@@ -164,6 +188,8 @@ bly_status blyi_findings_make(const struct blyi_account *account, struct blyi_fi
         if (group->events.live + group->events.reset > 0)
             list[count++] = leaked_ids_of(group, true);
     }
+    for (size_t i = 0; i < account->n_accesses; i++)
+        list[count++] = access_of(&account->accesses[i]);
     qsort(list, count, sizeof(*list), finding_order);
     *out = list;
     *n = count;

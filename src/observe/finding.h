@@ -11,6 +11,8 @@
 /* X(name, kind in files, what it means, what to do about it). */
 #define BLYI_FINDINGS(X)                                                                           \
     X(LEAK, "leak", "memory that was never freed", "free every block before the device is reset")  \
+    X(HOST_ACCESS, "host-access", "host code that touched card memory",                            \
+      "copy between host and card with aclrtMemcpy; a card's address is no host pointer")          \
     X(LEAKED_HANDLE, "leaked-handle", "physical memory whose handle was never freed",              \
       "call aclrtFreePhysical for every handle, and aclrtUnmapMem for every mapping")              \
     X(LEAKED_STREAM, "leaked-stream", "streams that were never destroyed",                         \
@@ -26,7 +28,10 @@ enum blyi_finding_kind {
 };
 
 /* X(name, role in files, words before the place in text). */
-#define BLYI_ROLES(X) X(ALLOC, "alloc", "allocated at") X(CREATE, "create", "created at")
+#define BLYI_ROLES(X)                                                                              \
+    X(ALLOC, "alloc", "allocated at")                                                              \
+    X(CREATE, "create", "created at")                                                              \
+    X(USE, "use", "touched at")
 
 enum blyi_role {
 #define BLYI_ROLE_ENUM(name, key, words) BLYI_ROLE_##name,
@@ -41,6 +46,7 @@ struct blyi_finding {
     int32_t card; /* BLYI_ACCOUNT_PINNED: pinned host memory */
     uint32_t site;
     enum blyi_role role; /* of the site */
+    uint32_t block_site; /* role ALLOC, of a block that was touched; 0: none */
     uint64_t address;    /* lowest block; 0: none */
     uint64_t bytes, backed;
     uint64_t count;                 /* blocks, handles, streams or events */

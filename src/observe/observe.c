@@ -14,9 +14,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 #include "base/fail.h"
+#include "base/host.h"
 #include "base/log.h"
 #include "base/option.h"
+#include "base/probe.h"
+#include "base/site.h"
 #include "observe/account.h"
 #include "observe/report.h"
 #include "observe/report_file.h"
@@ -24,9 +28,25 @@
 static struct blyi_report_files destinations;
 static atomic_bool wanted; /* release after destinations are filled */
 
+static void on_dying(void *arg, const struct blyi_probe *probe);
+
+static void describe(const uint32_t *sites, size_t n, blyi_site_line *line, void *arg)
+{
+    char text[BLYI_SOURCE_TEXT];
+    struct blyi_source *sources = blyi_host_calloc(n, sizeof(*sources));
+    if (sources != NULL)
+        blyi_symbolise(sites, n, sources);
+    for (size_t i = 0; i < n; i++)
+        line(arg, i, sources != NULL ? blyi_source_text(&sources[i], text) : "?");
+    if (sources != NULL)
+        blyi_sources_fini(sources, n);
+    blyi_host_free(sources);
+}
+
 static void attach_once(void)
 {
     const char *where = blyi_option_text(BLYI_OPT_REPORT);
+    blyi_site_set_describer(describe);
     if (where[0] == '\0')
         return;
     bool append = blyi_option_int(BLYI_OPT_REPORT_APPEND) != 0;
@@ -38,6 +58,8 @@ static void attach_once(void)
         return;
     }
     blyi_account_start();
+    static struct blyi_sink sink = {.kinds = (uint64_t)1 << BLYI_PROBE_DYING, .probe = on_dying};
+    blyi_probe_add_sink(&sink);
     atomic_store_explicit(&wanted, true, memory_order_release);
 }
 
@@ -101,17 +123,31 @@ static bly_status write_to(const struct blyi_report *report, const struct blyi_r
 }
 
 /* A place that fails is told, and does not keep the others from theirs. */
-static bly_status write_report(void)
+static bly_status write_report(pid_t self)
 {
     struct blyi_report report;
     bly_status status = blyi_report_make(&report);
     if (status != BLY_OK)
         return status;
+    report.pid = (int)self;
     for (size_t i = 0; i < destinations.n; i++)
         if (write_to(&report, &destinations.file[i]) != BLY_OK)
             blyi_log(BLYI_LOG_WARN, "no report: %s", bly_last_error());
     blyi_report_fini(&report);
     return BLY_OK;
+}
+
+/* In a copy of the dying process, which has its figures and nothing else to do. */
+static void on_dying(void *arg, const struct blyi_probe *probe)
+{
+    (void)arg;
+    if (!atomic_load(&wanted) || !blyi_account_is_own())
+        return;
+    blyi_account_set_dying();
+    for (size_t i = 0; i < destinations.n; i++)
+        destinations.file[i].self = (pid_t)probe->aux;
+    if (write_report((pid_t)probe->aux) != BLY_OK)
+        blyi_log(BLYI_LOG_WARN, "no report: %s", bly_last_error());
 }
 
 __attribute__((destructor)) static void report_at_exit(void)
@@ -121,7 +157,7 @@ __attribute__((destructor)) static void report_at_exit(void)
         return;
     signals_hold(&held);
     flush_output();
-    if (write_report() != BLY_OK)
+    if (write_report(getpid()) != BLY_OK)
         blyi_log(BLYI_LOG_WARN, "no report: %s", bly_last_error());
     signals_release(&held);
 }

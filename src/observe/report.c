@@ -28,15 +28,20 @@ const struct blyi_source *blyi_report_source(const struct blyi_report *report, u
 static bly_status name_sites(struct blyi_report *report)
 {
     size_t n_groups = report->account.n_groups;
-    report->sites = blyi_host_alloc((n_groups + 1) * sizeof(*report->sites));
-    report->sources = blyi_host_calloc(n_groups + 1, sizeof(*report->sources));
+    size_t n_accesses = report->account.n_accesses, n_all = n_groups + 2 * n_accesses;
+    report->sites = blyi_host_alloc((n_all + 1) * sizeof(*report->sites));
+    report->sources = blyi_host_calloc(n_all + 1, sizeof(*report->sources));
     if (report->sites == NULL || report->sources == NULL)
-        return blyi_fail(BLY_E_HOST_MEMORY, "no host memory for the names of %zu sites", n_groups);
+        return blyi_fail(BLY_E_HOST_MEMORY, "no host memory for the names of %zu sites", n_all);
     for (size_t i = 0; i < n_groups; i++)
         report->sites[i] = report->account.groups[i].site;
-    qsort(report->sites, n_groups, sizeof(*report->sites), site_order);
+    for (size_t i = 0; i < n_accesses; i++) {
+        report->sites[n_groups + 2 * i] = report->account.accesses[i].site;
+        report->sites[n_groups + 2 * i + 1] = report->account.accesses[i].block_site;
+    }
+    qsort(report->sites, n_all, sizeof(*report->sites), site_order);
     size_t n = 0;
-    for (size_t i = 0; i < n_groups; i++)
+    for (size_t i = 0; i < n_all; i++)
         if (n == 0 || report->sites[n - 1] != report->sites[i])
             report->sites[n++] = report->sites[i];
     report->n_sites = n;

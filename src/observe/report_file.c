@@ -81,6 +81,11 @@ bly_status blyi_report_files_parse(const char *list, struct blyi_report_files *o
     }
 }
 
+static pid_t self_of(const struct blyi_report_file *file)
+{
+    return file->self != 0 ? file->self : getpid();
+}
+
 static bool lock_byte(int fd, off_t byte, short type)
 {
     struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1};
@@ -219,7 +224,8 @@ static bly_status add_json(int fd, const struct blyi_report_file *file, struct s
     ssize_t n = 1;
     while (got < size && (n = pread(fd, old + got, size - got, (off_t)got)) > 0)
         got += (size_t)n;
-    bool done = n > 0 && add_object(fd, (struct slice){old, got}, mine, file->first == getpid());
+    bool done =
+        n > 0 && add_object(fd, (struct slice){old, got}, mine, file->first == self_of(file));
     bly_status result = done ? BLY_OK : cannot("write", file->path);
     blyi_host_free(old);
     return result;
@@ -227,12 +233,12 @@ static bly_status add_json(int fd, const struct blyi_report_file *file, struct s
 
 /* ---- */
 
-static bool expand_path(const char *pattern, char path[PATH_MAX])
+static bool expand_path(const char *pattern, pid_t self, char path[PATH_MAX])
 {
     size_t used = 0;
     for (const char *p = pattern; *p != '\0'; p++) {
         bool pid = p[0] == '%' && p[1] == 'p';
-        int n = pid ? snprintf(path + used, PATH_MAX - used, "%d", (int)getpid())
+        int n = pid ? snprintf(path + used, PATH_MAX - used, "%d", (int)self)
                     : snprintf(path + used, PATH_MAX - used, "%c", *p);
         used += (size_t)n;
         if (used >= PATH_MAX)
@@ -248,7 +254,7 @@ bly_status blyi_report_file_add(const struct blyi_report_file *file, const char 
     char path[PATH_MAX];
     if (file->to_stderr)
         return write_all(STDERR_FILENO, text, length) ? BLY_OK : cannot("write", "to stderr");
-    if (!expand_path(file->path, path))
+    if (!expand_path(file->path, self_of(file), path))
         return blyi_fail(BLY_E_INVALID, "the path of the report is too long: %s", file->path);
     bool append = file->form == BLYI_REPORT_TEXT && file->shared;
     bool fresh = !file->shared;

@@ -28,6 +28,7 @@ struct blyi_report_file {
     enum blyi_report_form form;
     char path[PATH_MAX]; /* absolute, %p not yet replaced */
     pid_t first;         /* whose section comes first in a shared file; 0: somebody else's */
+    pid_t self;          /* in whose name; 0: the calling process */
 };
 
 /* Understands a destination; touches no file.

@@ -186,6 +186,12 @@ static void put_finding(struct blyi_json *json, const struct blyi_report *report
     blyi_json_text(json, "role", blyi_role_key(finding->role));
     put_place(json, blyi_report_source(report, finding->site));
     blyi_json_end_object(json);
+    if (finding->block_site != 0) {
+        blyi_json_begin_object(json, NULL);
+        blyi_json_text(json, "role", blyi_role_key(BLYI_ROLE_ALLOC));
+        put_place(json, blyi_report_source(report, finding->block_site));
+        blyi_json_end_object(json);
+    }
     blyi_json_end_array(json);
     blyi_json_end_object(json);
 }

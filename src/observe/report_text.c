@@ -249,6 +249,9 @@ static void write_findings(const struct blyi_report *report, FILE *out)
             put_ids(out, finding);
         fprintf(out, "   %s %s\n", blyi_role_words(finding->role),
                 site_text(report, finding->site, site));
+        if (finding->block_site != 0)
+            fprintf(out, "   %s %s\n", blyi_role_words(BLYI_ROLE_ALLOC),
+                    site_text(report, finding->block_site, site));
         bool same = i + 1 < report->n_findings && i + 1 < MAX_FINDINGS &&
                     report->findings[i + 1].kind == finding->kind;
         if (!same)
@@ -262,6 +265,7 @@ static void write_findings(const struct blyi_report *report, FILE *out)
 static void write_summary(const struct blyi_report *report, FILE *out)
 {
     uint64_t count[BLYI_FINDING_KIND_COUNT] = {0}, bytes = 0;
+    size_t n_accesses = report->account.n_accesses; /* each is a finding, and no leak */
     char leaked[BLYI_SIZE_TEXT], peak[BLYI_SIZE_TEXT];
     for (size_t i = 0; i < report->n_findings; i++) {
         count[report->findings[i].kind] += report->findings[i].count;
@@ -274,7 +278,7 @@ static void write_summary(const struct blyi_report *report, FILE *out)
     if (handles > 0)
         snprintf(in_handles, sizeof(in_handles), " and %" PRIu64 " handle%s", handles,
                  plural(handles));
-    if (report->n_findings == 0)
+    if (report->n_findings == n_accesses)
         fputs("nothing\n", out);
     else
         fprintf(out, "%s in %" PRIu64 " block%s%s, %" PRIu64 " stream%s, %" PRIu64 " event%s\n",

@@ -4,6 +4,9 @@
  */
 #include "doctor.h"
 
+#include "base/option.h"
+#include "npu/guard.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -66,23 +69,33 @@ void check_cpu(struct result *result)
                     "engines and the program take turns: right results, but no overlap in time");
 }
 
+/* The keys, and what becomes of the guard of card memory with or without them. */
 void check_protection_keys(struct result *result)
 {
-#ifdef SYS_pkey_alloc
-    long key = syscall(SYS_pkey_alloc, 0, 0);
-    if (key >= 0) {
-        syscall(SYS_pkey_free, key);
+    int64_t wanted = blyi_option_int(BLYI_OPT_GUARD);
+    bool keys = blyi_guard_has_keys();
+    if (keys)
         put_value(result, "available");
+    else
+        put_value(result, "none (%s)", strerror(errno));
+    if (wanted == BLYI_GUARD_OPTION_OFF) {
+        put_meaning(result, LEVEL_NOTE,
+                    "BELAY_GUARD=off: host code that touches card memory is not stopped");
+    } else if (keys && wanted != BLYI_GUARD_OPTION_ALIAS) {
         put_meaning(result, LEVEL_OK,
-                    "host code that touches card memory can be stopped, as on a real card");
-        return;
+                    "host code that touches card memory is stopped, as on a "
+                    "real card");
+    } else if (wanted != BLYI_GUARD_OPTION_AUTO) {
+        put_meaning(result, LEVEL_OK,
+                    "host code that touches card memory is stopped by a second "
+                    "mapping of the card, until a kernel runs");
+    } else {
+        put_meaning(result, LEVEL_NOTE,
+                    "the guard is off: host code that touches card memory by "
+                    "mistake is not stopped, as it would be on a real card");
+        put_advice(result, "BELAY_GUARD=on stops it here as well, by a second mapping of the "
+                           "card, until a kernel runs");
     }
-    put_value(result, "none (%s)", strerror(errno));
-#else
-    put_value(result, "none");
-#endif
-    put_meaning(result, LEVEL_NOTE,
-                "host code that touches card memory by mistake cannot be stopped here");
 }
 
 /* The word in brackets of "always [madvise] never". */

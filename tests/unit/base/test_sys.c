@@ -36,6 +36,7 @@ static int call_all(int want_error)
     int other = -1, opened = -1;
     FAILED((mapped = blyi_sys_mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0)) == MAP_FAILED);
     FAILED(blyi_sys_mprotect(page, 4096, PROT_READ) != 0);
+    FAILED(blyi_sys_pkey_mprotect(page, 4096, PROT_READ, -1) != 0); /* -1: as mprotect */
     FAILED(blyi_sys_madvise(page, 4096, MADV_NORMAL) != 0);
     FAILED(blyi_sys_mlock(page, 4096) != 0);
     FAILED((other = blyi_sys_memfd_create("belay-test", 0)) < 0);
@@ -45,6 +46,12 @@ static int call_all(int want_error)
     FAILED((opened = blyi_sys_open("/dev/null", O_RDONLY, 0)) < 0);
     FAILED(blyi_sys_read(null_fd, &byte, 1) != 1);
 #undef FAILED
+    errno = 0;
+    int key = blyi_sys_pkey_alloc(0);
+    if (key >= 0)
+        blyi_sys_pkey_free(key);
+    else if (want_error != 0 && errno == want_error)
+        n++; /* other errors are the machine's, which has no keys */
     pthread_t thread;
     int error = blyi_sys_thread_create(&thread, "test", return_arg, NULL);
     if (error == 0) {
