@@ -52,7 +52,9 @@
     X(STREAM_SYNC, "stream-sync")                                                                  \
     X(EVENT_SYNC, "event-sync")                                                                    \
     X(CARD_SYNC, "card-sync")                                                                      \
-    X(TASK_DONE, "task-done") /* card stream, aux status */
+    X(TASK_DONE, "task-done") /* card stream, aux status */                                        \
+    X(FREE_FAIL,                                                                                   \
+      "free-fail") /* card (-1: none) address site, aux status: of card or pinned memory */
 
 enum blyi_probe_kind {
 #define BLYI_PROBE_ENUM(name, key) BLYI_PROBE_##name,
