@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "observe/report.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "base/fail.h"
 #include "base/host.h"
+#include "observe/module.h"
 
 static int site_order(const void *left, const void *right)
 {
@@ -28,15 +28,18 @@ const struct blyi_source *blyi_report_source(const struct blyi_report *report, u
 static bly_status name_sites(struct blyi_report *report)
 {
     size_t n_groups = report->account.n_groups;
-    report->sites = blyi_host_alloc((n_groups + 1) * sizeof(*report->sites));
-    report->sources = blyi_host_calloc(n_groups + 1, sizeof(*report->sources));
+    size_t n_sites = n_groups + (report->account.frees.count > 0);
+    report->sites = blyi_host_alloc((n_sites + 1) * sizeof(*report->sites));
+    report->sources = blyi_host_calloc(n_sites + 1, sizeof(*report->sources));
     if (report->sites == NULL || report->sources == NULL)
-        return blyi_fail(BLY_E_HOST_MEMORY, "no host memory for the names of %zu sites", n_groups);
+        return blyi_fail(BLY_E_HOST_MEMORY, "no host memory for the names of %zu sites", n_sites);
     for (size_t i = 0; i < n_groups; i++)
         report->sites[i] = report->account.groups[i].site;
-    qsort(report->sites, n_groups, sizeof(*report->sites), site_order);
+    if (n_sites > n_groups)
+        report->sites[n_groups] = report->account.frees.site;
+    qsort(report->sites, n_sites, sizeof(*report->sites), site_order);
     size_t n = 0;
-    for (size_t i = 0; i < n_groups; i++)
+    for (size_t i = 0; i < n_sites; i++)
         if (n == 0 || report->sites[n - 1] != report->sites[i])
             report->sites[n++] = report->sites[i];
     report->n_sites = n;
@@ -204,9 +207,7 @@ bly_status blyi_report_make(struct blyi_report *out)
 {
     memset(out, 0, sizeof(*out));
     out->pid = (int)getpid();
-    ssize_t n = readlink("/proc/self/exe", out->program, sizeof(out->program) - 1);
-    if (n <= 0)
-        snprintf(out->program, sizeof(out->program), "%s", program_invocation_name);
+    blyi_module_program(out->program);
 
     bly_status status = blyi_account_read(&out->account);
     if (status == BLY_OK)
@@ -220,6 +221,18 @@ bly_status blyi_report_make(struct blyi_report *out)
     if (status != BLY_OK)
         blyi_report_fini(out);
     return status;
+}
+
+bool blyi_report_is_unused(const struct blyi_report *report)
+{
+    const struct blyi_account *account = &report->account;
+    const struct blyi_account_totals *card = &account->process, *pinned = &account->pinned;
+    for (int i = 0; i < BLYI_ACCOUNT_CARDS; i++)
+        if (account->cards[i].opened)
+            return false;
+    return card->all.count + card->refused + pinned->all.count + pinned->refused +
+               account->frees.count ==
+           0;
 }
 
 void blyi_report_fini(struct blyi_report *report)
