@@ -48,7 +48,8 @@ typedef struct bly_pointer {
 
 /* Fills *info. FREED and UNMAPPED are told as far as the last 1024 of a card, of pinned memory and
  * of reserved addresses go back.
- * E_INVALID    info is NULL or its struct_size is below 16 */
+ * E_INVALID    info is NULL or its struct_size is below 16
+ * E_FORKED     the process was forked after the runtime was up */
 BLY_API bly_status bly_pointer_info(const void *address, bly_pointer *info);
 
 #define BLY_POINTER_TEXT 512

@@ -150,6 +150,19 @@ void blyi_backing_destroy(struct blyi_backing *b)
     blyi_host_free(b);
 }
 
+void blyi_backing_forget_all(void)
+{
+    for (int i = 0; i < BACKING_MAX; i++) {
+        struct blyi_backing *b = atomic_exchange(&backings[i], NULL);
+        if (!b)
+            continue;
+        if (b->alias != NULL)
+            blyi_sys_munmap(b->alias, b->n_frames * BLYI_FRAME_SIZE);
+        close(b->fd);
+        b->fd = -1;
+    }
+}
+
 int blyi_backing_fd(const struct blyi_backing *b)
 {
     return b->fd;
@@ -307,6 +320,8 @@ void blyi_backing_reuse(struct blyi_backing *b, uint32_t first, uint32_t count)
 static bool punch_locked(struct blyi_backing *b, uint32_t first, uint32_t end)
 {
     uint32_t n = end - first;
+    if (b->fd < 0) /* in the child of a fork */
+        return false;
     if (blyi_sys_fallocate(b->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                            (off_t)(first * BLYI_FRAME_SIZE), (off_t)(n * BLYI_FRAME_SIZE)) != 0)
         return false;

@@ -25,6 +25,8 @@ bly_status blyi_backing_create(int card, uint32_t n_frames, struct blyi_backing 
 /* Nothing may be mapped any more. [excl] */
 void blyi_backing_destroy(struct blyi_backing *backing);
 /* All frames in a row, for the library alone (guard.h), or NULL. */
+/* In the child of a fork: the files are the parent's, and are not reached any more. No lock. */
+void blyi_backing_forget_all(void);
 char *blyi_backing_alias(const struct blyi_backing *backing);
 int blyi_backing_fd(const struct blyi_backing *backing);
 

@@ -8,6 +8,7 @@
 #include "npu/memory.h"
 #include "npu/partial.h"
 #include "npu/physical.h"
+#include "npu/runtime.h"
 #include "npu/shortage.h"
 #include "base/assert.h"
 #include "base/fail.h"
@@ -149,6 +150,9 @@ release:
 
 bly_status blyi_card_open(int id, struct blyi_card **out)
 {
+    bly_status alive = blyi_runtime_check();
+    if (alive != BLY_OK)
+        return alive;
     struct blyi_card *card = blyi_card_get(id);
     if (likely(card)) {
         *out = card;
@@ -227,6 +231,9 @@ static bly_status take_overhead_locked(struct blyi_card *card)
 
 bly_status blyi_card_bind(struct blyi_card *card)
 {
+    bly_status alive = blyi_runtime_check();
+    if (alive != BLY_OK)
+        return alive;
     bly_status status = BLY_OK;
     blyi_card_lock(card);
     if (card->n_bound == 0)
@@ -239,6 +246,8 @@ bly_status blyi_card_bind(struct blyi_card *card)
 
 void blyi_card_unbind(struct blyi_card *card)
 {
+    if (blyi_runtime_is_forked())
+        return;
     blyi_card_lock(card);
     bly_check(card->n_bound > 0);
     if (--card->n_bound == 0) {

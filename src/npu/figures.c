@@ -6,6 +6,7 @@
 #include "npu/mem_block.h"
 #include "npu/memory.h"
 #include "npu/partial.h"
+#include "npu/runtime.h"
 #include "npu/vmm_inside.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +28,8 @@ static void describe(const struct blyi_card *card, const struct blyi_block *bloc
 
 bool blyi_mem_find(const void *address, struct blyi_mem_block *out)
 {
+    if (blyi_runtime_is_forked())
+        return false;
     int id = -1;
     if (blyi_place_of(address, &id) != BLYI_PLACE_CARD)
         return false;
@@ -44,6 +47,8 @@ bool blyi_mem_find(const void *address, struct blyi_mem_block *out)
 void blyi_mem_walk(struct blyi_card *card,
                    void (*fn)(void *arg, const struct blyi_mem_block *block), void *arg)
 {
+    if (blyi_runtime_is_forked())
+        return;
     struct blyi_mem_block block;
     blyi_card_lock(card);
     for (struct blyi_tree_node *node = blyi_tree_first(&card->blocks); node;
@@ -56,6 +61,9 @@ void blyi_mem_walk(struct blyi_card *card,
 
 void blyi_mem_figures(struct blyi_card *card, struct blyi_mem_figures *out)
 {
+    *out = (struct blyi_mem_figures){0};
+    if (blyi_runtime_is_forked())
+        return;
     blyi_card_lock(card);
     uint64_t whole = blyi_frames_free(card->frames) * BLYI_FRAME_SIZE;
     uint64_t unused = blyi_partials_unused(card->partials);
@@ -103,6 +111,8 @@ static int by_falling_live(const void *a, const void *b)
 
 size_t blyi_mem_usage(struct blyi_card *card, struct blyi_mem_usage *rows, size_t max)
 {
+    if (blyi_runtime_is_forked())
+        return 0;
     struct blyi_mem_usage all[BLYI_MODULE_COUNT];
     size_t n = 0;
     blyi_card_lock(card);

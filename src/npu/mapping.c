@@ -4,6 +4,7 @@
  */
 #include "npu/card.h"
 #include "npu/peer.h"
+#include "npu/runtime.h"
 #include "npu/vmm_inside.h"
 #include "base/assert.h"
 #include "base/clock.h"
@@ -188,6 +189,9 @@ static bly_status make_locked(struct blyi_mapping *m, uintptr_t address, uint64_
 bly_status blyi_mapping_make(uintptr_t address, uint64_t size, uint64_t offset, void *handle,
                              bool access, uint32_t site)
 {
+    bly_status alive = blyi_runtime_check();
+    if (alive != BLY_OK)
+        return alive;
     if (offset != 0)
         return blyi_fail(BLY_E_INVALID,
                          "cannot map at offset %" PRIu64 ": whole handles are mapped, from 0",
@@ -248,6 +252,9 @@ static bly_status refuse_unmap_locked(uintptr_t address)
 
 bly_status blyi_mapping_remove(uintptr_t address, uint32_t site)
 {
+    bly_status alive = blyi_runtime_check();
+    if (alive != BLY_OK)
+        return alive;
     bly_status status = BLY_OK;
     blyi_lock_take(&blyi_vmm.lock);
     struct blyi_mapping *m = blyi_mapping_of(blyi_tree_find(&blyi_vmm.mappings, address, 0));
@@ -291,6 +298,9 @@ static bly_status grant_locked(struct blyi_mapping *m, int location)
 
 bly_status blyi_mapping_grant(uintptr_t address, uint64_t size, int location)
 {
+    bly_status alive = blyi_runtime_check();
+    if (alive != BLY_OK)
+        return alive;
     char a[BLYI_SIZE_TEXT], b[BLYI_SIZE_TEXT];
     bly_status status = BLY_OK;
     blyi_lock_take(&blyi_vmm.lock);
@@ -313,6 +323,9 @@ bly_status blyi_mapping_grant(uintptr_t address, uint64_t size, int location)
 
 bly_status blyi_mapping_access(uintptr_t address, int location, bool *granted)
 {
+    bly_status alive = blyi_runtime_check();
+    if (alive != BLY_OK)
+        return alive;
     bly_status status = BLY_OK;
     blyi_lock_take(&blyi_vmm.lock);
     const struct blyi_mapping *m = blyi_mapping_find_locked(address);
@@ -326,6 +339,8 @@ bly_status blyi_mapping_access(uintptr_t address, int location, bool *granted)
 
 bool blyi_mapping_find(uintptr_t address, struct blyi_mapping_info *out)
 {
+    if (blyi_runtime_is_forked())
+        return false;
     blyi_lock_take(&blyi_vmm.lock);
     const struct blyi_mapping *m = blyi_mapping_find_locked(address);
     if (m)
@@ -344,6 +359,8 @@ bool blyi_mapping_find(uintptr_t address, struct blyi_mapping_info *out)
 
 bool blyi_mapping_unmapped(uintptr_t address, struct blyi_unmapped_info *out)
 {
+    if (blyi_runtime_is_forked())
+        return false;
     blyi_lock_take(&blyi_vmm.lock);
     const struct blyi_freed_block *was =
         blyi_vmm.unmapped ? blyi_freed_find(blyi_vmm.unmapped, address) : NULL;

@@ -3,6 +3,7 @@
  * mapping_use.c - the check before a touch of reserved addresses: mapped, allowed, committed.
  */
 #include "npu/card.h"
+#include "npu/runtime.h"
 #include "npu/vmm_inside.h"
 #include "base/clock.h"
 #include "base/fail.h"
@@ -113,6 +114,9 @@ static bly_status commit_step_locked(const struct range *range, uintptr_t *at)
 
 bly_status blyi_mapping_use(uintptr_t address, uint64_t size, enum blyi_access access, int accessor)
 {
+    bly_status alive = blyi_runtime_check();
+    if (alive != BLY_OK)
+        return alive;
     struct range range = {address, address + size, access, accessor};
     uintptr_t at = blyi_align_down(address, BLYI_GRANULE);
     blyi_lock_take(&blyi_vmm.lock);

@@ -242,6 +242,9 @@ static bly_status check_request(const struct blyi_card *card,
 bly_status blyi_mem_alloc(struct blyi_card *card, const struct blyi_mem_request *request,
                           void **address)
 {
+    bly_status alive = blyi_runtime_check();
+    if (alive != BLY_OK)
+        return alive;
     uintptr_t at = 0;
     struct attempt try = {0};
     struct blyi_block *block = NULL;

@@ -4,6 +4,7 @@
  */
 #include "npu/peer.h"
 #include "npu/card.h"
+#include "npu/runtime.h"
 #include "base/fail.h"
 #include "base/option.h"
 #include <ctype.h>
@@ -75,7 +76,9 @@ static bly_status ready(void)
 
 bly_status blyi_peer_can(int card, int peer, bool *can)
 {
-    bly_status status = ready();
+    bly_status status = blyi_runtime_check();
+    if (status == BLY_OK)
+        status = ready();
     if (status == BLY_OK)
         *can = (reach[card] >> peer & 1) != 0;
     return status;

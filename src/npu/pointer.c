@@ -10,6 +10,7 @@
 #include "npu/memory.h"
 #include "npu/pinned.h"
 #include "npu/registered.h"
+#include "npu/runtime.h"
 #include "npu/vmm.h"
 #include "base/clock.h"
 #include "base/fail.h"
@@ -177,6 +178,9 @@ bly_status bly_pointer_info(const void *address, bly_pointer *info)
     if (!info || info->struct_size < 16)
         return blyi_fail(BLY_E_INVALID, "bly_pointer_info: %s",
                          info ? "struct_size is below 16" : "info is NULL");
+    bly_status alive = blyi_runtime_check();
+    if (alive != BLY_OK)
+        return alive;
     struct found found = find((uintptr_t)address);
     bly_pointer out = {.struct_size = info->struct_size,
                        .kind = (int32_t)found.kind,
@@ -196,9 +200,14 @@ const char *bly_pointer_text(const void *address, char *text, size_t size)
 {
     char bytes[BLYI_SIZE_TEXT], a[BLYI_SITE_TEXT], b[BLYI_SITE_TEXT], card[24] = "";
     char line[BLY_POINTER_TEXT + 2 * BLYI_SITE_TEXT];
-    struct found found = find((uintptr_t)address);
     if (!text || size == 0)
         return "";
+    if (blyi_runtime_is_forked()) {
+        snprintf(text, size, "0x%" PRIxPTR ": not known, the process was forked",
+                 (uintptr_t)address);
+        return text;
+    }
+    struct found found = find((uintptr_t)address);
     if (found.card >= 0)
         snprintf(card, sizeof card, " of card %d", found.card);
     int used = snprintf(line, sizeof line, "0x%" PRIxPTR ": %s%s", (uintptr_t)address,

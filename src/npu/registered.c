@@ -5,6 +5,7 @@
  */
 #include "npu/registered.h"
 #include "npu/pinned.h"
+#include "npu/runtime.h"
 #include "npu/window.h"
 #include "base/clock.h"
 #include "base/fail.h"
@@ -105,6 +106,9 @@ static void count(int64_t bytes, int64_t n)
 
 bly_status blyi_registered_add(void *address, uint64_t size, uint32_t flags, uint32_t site)
 {
+    bly_status alive = blyi_runtime_check();
+    if (alive != BLY_OK)
+        return alive;
     uintptr_t at = (uintptr_t)address;
     bly_status status = check_address(at, size);
     if (status != BLY_OK)
@@ -152,6 +156,9 @@ static bly_status refuse_locked(uintptr_t address)
 
 bly_status blyi_registered_remove(void *address, uint32_t site)
 {
+    bly_status alive = blyi_runtime_check();
+    if (alive != BLY_OK)
+        return alive;
     uintptr_t at = (uintptr_t)address;
     bly_status status = BLY_OK;
     blyi_lock_take(&all.lock);
@@ -172,6 +179,8 @@ bly_status blyi_registered_remove(void *address, uint32_t site)
 
 bool blyi_registered_find(uintptr_t address, struct blyi_registered *out)
 {
+    if (blyi_runtime_is_forked())
+        return false;
     blyi_lock_take(&all.lock);
     const struct range *range = find_locked(address);
     if (range && out)
@@ -182,6 +191,9 @@ bool blyi_registered_find(uintptr_t address, struct blyi_registered *out)
 
 void blyi_registered_figures(struct blyi_registered_figures *out)
 {
+    *out = (struct blyi_registered_figures){0};
+    if (blyi_runtime_is_forked())
+        return;
     blyi_lock_take(&all.lock);
     *out = (struct blyi_registered_figures){.count = all.count, .bytes = all.bytes};
     blyi_lock_drop(&all.lock);

@@ -15,7 +15,7 @@
 #include "base/log.h"
 #include "base/option.h"
 #include "base/sys.h"
-#include "npu/block.h"
+#include "npu/backing.h"
 #include "npu/card.h"
 #include "npu/context_inside.h"
 #include "npu/engine.h"
@@ -27,6 +27,7 @@
 #include "npu/watch.h"
 #include "npu/peer.h"
 #include "npu/vmm.h"
+#include "npu/window.h"
 
 enum state { STATE_DOWN, STATE_UP, STATE_FORKED };
 
@@ -35,10 +36,13 @@ static pid_t pid; /* of the process that brought the runtime up */
 /* Rank RUNTIME, but no other lock of that rank is taken under it. */
 static struct blyi_lock lock = BLYI_LOCK_INIT(BLYI_RANK_RUNTIME);
 
-/* Takes no lock and waits for nobody: the parent's threads do not exist here. */
+/* Takes no lock and waits for nobody: the parent's threads do not exist here. Nothing of the
+ * parent's memory is within reach afterwards, whatever call forgets to ask first. */
 static void forked(void)
 {
     __atomic_store_n(&state, STATE_FORKED, __ATOMIC_RELEASE);
+    blyi_window_forget_all();
+    blyi_backing_forget_all();
 }
 
 static void read_options(void)
@@ -68,6 +72,13 @@ static bly_status start_locked(void)
     return BLY_OK;
 }
 
+static bly_status refuse_forked(void)
+{
+    return blyi_fail(BLY_E_FORKED,
+                     "process was forked after aclInit in parent %ld; exec or spawn instead",
+                     (long)pid);
+}
+
 static bly_status enter_slow(void)
 {
     bly_status status = BLY_OK;
@@ -81,9 +92,7 @@ static bly_status enter_slow(void)
         blyi_lock_drop(&lock);
         return status;
     }
-    return blyi_fail(BLY_E_FORKED,
-                     "process was forked after aclInit in parent %ld; exec or spawn instead",
-                     (long)pid);
+    return refuse_forked();
 }
 
 bly_status blyi_runtime_enter(void)
@@ -91,6 +100,16 @@ bly_status blyi_runtime_enter(void)
     if (likely(__atomic_load_n(&state, __ATOMIC_ACQUIRE) == STATE_UP))
         return BLY_OK;
     return enter_slow();
+}
+
+bool blyi_runtime_is_forked(void)
+{
+    return unlikely(__atomic_load_n(&state, __ATOMIC_ACQUIRE) == STATE_FORKED);
+}
+
+bly_status blyi_runtime_check(void)
+{
+    return blyi_runtime_is_forked() ? refuse_forked() : BLY_OK;
 }
 
 void blyi_runtime_finalise(void)
@@ -101,7 +120,6 @@ void blyi_runtime_finalise(void)
     blyi_device_finalise();
     blyi_vmm_finalise();
     blyi_peer_reset();
-    blyi_block_stop_timer();
     blyi_engine_stop_all();
     blyi_event_set_wait_timeout(0);
     blyi_watch_set_default(0);

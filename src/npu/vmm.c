@@ -4,6 +4,7 @@
  */
 #include "npu/card.h"
 #include "npu/host_room.h"
+#include "npu/runtime.h"
 #include "npu/vmm_inside.h"
 #include "base/assert.h"
 #include "base/clock.h"
@@ -141,6 +142,9 @@ static bly_status take_locked(uint64_t size, uintptr_t expect, uintptr_t *addres
 bly_status blyi_vmm_reserve(uint64_t size, uintptr_t expect, uint32_t flags, uint32_t site,
                             uintptr_t *address)
 {
+    bly_status alive = blyi_runtime_check();
+    if (alive != BLY_OK)
+        return alive;
     char text[BLYI_SIZE_TEXT];
     if (size == 0 || size > (uint64_t)1 << 50)
         return blyi_fail(BLY_E_INVALID, "%" PRIu64 " bytes of addresses were asked", size);
@@ -209,6 +213,9 @@ static void drop_reservation_locked(struct blyi_reservation *r, uint32_t site, b
 
 bly_status blyi_vmm_release(uintptr_t address, uint32_t site)
 {
+    bly_status alive = blyi_runtime_check();
+    if (alive != BLY_OK)
+        return alive;
     bly_status status = BLY_OK;
     blyi_lock_take(&blyi_vmm.lock);
     struct blyi_reservation *r =
@@ -225,6 +232,8 @@ bly_status blyi_vmm_release(uintptr_t address, uint32_t site)
 
 bool blyi_vmm_find(uintptr_t address, struct blyi_reservation_info *out)
 {
+    if (blyi_runtime_is_forked())
+        return false;
     blyi_lock_take(&blyi_vmm.lock);
     const struct blyi_reservation *r = blyi_reservation_find_locked(address);
     if (r)
@@ -241,6 +250,8 @@ void blyi_vmm_figures(int id, struct blyi_vmm_figures *out)
 {
     struct blyi_card *card = blyi_card_get(id);
     *out = (struct blyi_vmm_figures){0};
+    if (blyi_runtime_is_forked())
+        return;
     blyi_lock_take(&blyi_vmm.lock);
     out->reservations = blyi_vmm.reservations.count;
     out->reserved = blyi_vmm.reserved;
@@ -274,6 +285,8 @@ void blyi_vmm_figures(int id, struct blyi_vmm_figures *out)
 
 void blyi_vmm_finalise(void)
 {
+    if (blyi_runtime_is_forked())
+        return;
     struct blyi_tree_node *node;
     blyi_lock_take(&blyi_vmm.lock);
     while ((node = blyi_tree_first(&blyi_vmm.mappings)) != NULL)

@@ -193,6 +193,17 @@ void blyi_window_destroy(struct blyi_window *w)
     blyi_host_free(w);
 }
 
+/* Not MADV_DONTFORK: it is lost where something else is mapped, so each map would pay for it. */
+void blyi_window_forget_all(void)
+{
+    int n = atomic_exchange(&n_slots, 0);
+    for (int i = 0; i < n; i++) {
+        struct blyi_window *w = atomic_load(&windows[i]);
+        if (w)
+            blyi_sys_munmap((void *)w->base, w->size);
+    }
+}
+
 struct blyi_window *blyi_window_find(uintptr_t address)
 {
     int n = atomic_load_explicit(&n_slots, memory_order_acquire);

@@ -58,6 +58,9 @@ bly_status blyi_window_create_at(int owner, uintptr_t base, uint64_t size,
 /* Unmaps all of it. [excl] */
 void blyi_window_destroy(struct blyi_window *window);
 
+/* In the child of a fork: no window is there any more, nor what was mapped in it. Takes no lock. */
+void blyi_window_forget_all(void);
+
 /* The window an address lies in, or NULL. [any] */
 struct blyi_window *blyi_window_find(uintptr_t address);
 

@@ -10,6 +10,7 @@
 
 #include <dlfcn.h>
 #include <limits.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include "face/acl/acl_symbols.h"
 
@@ -754,10 +755,201 @@ static void every_function_bears_every_value(void **state)
     assert_int_equal(n_failed, 0);
 }
 
+/* ── In the child of a fork ───────────────────────────────────────────────────────────────── */
+
+#define FORK_SECONDS 20
+#define BUSY_THREADS 3
+
+/* What must refuse there, with the arguments called good: 507899, and two as the runtime has them. */
+static const struct {
+    const char *name;
+    aclError code;
+} refused_in_fork[] = {
+    {"aclrtSetDevice", 507033},
+    {"aclrtCreateContext", 507033},
+    {"aclrtMalloc", 507899},
+    {"aclrtFree", 507899},
+    {"aclrtMallocHost", 507899},
+    {"aclrtFreeHost", 507899},
+    {"aclrtHostUnregister", 507899},
+    {"aclrtReleaseMemAddress", 507899},
+    {"aclrtFreePhysical", 507899},
+    {"aclrtUnmapMem", 507899},
+    {"aclrtMemSetAccess", 507899},
+    {"aclrtMemGetAccess", 507899},
+    {"aclrtMemRetainAllocationHandle", 507899},
+    {"aclrtMemGetAllocationPropertiesFromHandle", 507899},
+    {"aclrtMemGetAddressRange", 507899},
+    {"aclrtPointerGetAttributes", 507899},
+    {"aclrtGetMemInfo", 507899},
+    {"aclrtGetMemUsageInfo", 507899},
+    {"aclrtMemcpy", 507899},
+    {"aclrtMemset", 507899},
+};
+
+static struct {
+    char *card, *pinned, *mapped, *copy;
+    atomic_bool stop;
+} kept;
+
+/* Holds the locks that a child must not wait for. */
+static void *keep_busy(void *arg)
+{
+    (void)arg;
+    OK(aclrtSetDevice(0));
+    while (!atomic_load(&kept.stop)) {
+        void *a = NULL, *b = NULL, *range = NULL;
+        aclrtDrvMemHandle handle = NULL;
+        OK(aclrtMalloc(&a, 4096, HUGE_FIRST));
+        OK(aclrtMallocHost(&b, 4096));
+        OK(aclrtReserveMemAddress(&range, 2 * MIB, 0, NULL, 1));
+        OK(aclrtMallocPhysical(&handle, 2 * MIB, &world.prop, 0));
+        OK(aclrtMapMem(range, 2 * MIB, 0, handle, 0));
+        OK(aclrtUnmapMem(range));
+        OK(aclrtFreePhysical(handle));
+        OK(aclrtReleaseMemAddress(range));
+        OK(aclrtFreeHost(b));
+        OK(aclrtFree(a));
+    }
+    return NULL;
+}
+
+static void call_in_fork(const struct row *row)
+{
+    struct values values[ARGS_MAX];
+    uint64_t a[ARGS_MAX];
+    void *function = dlsym(RTLD_DEFAULT, row->name);
+    alarm(FORK_SECONDS);
+    good_arguments(row, values, a);
+    snprintf(report->call, sizeof(report->call), "%s", row->name);
+    aclError code = (aclError)call_with(function, a);
+    for (size_t i = 0; i < sizeof(refused_in_fork) / sizeof(refused_in_fork[0]); i++) {
+        if (strcmp(refused_in_fork[i].name, row->name) == 0 && code != refused_in_fork[i].code) {
+            fprintf(stderr, "%s in the child of a fork returned %d\n", row->name, code);
+            _exit(1);
+        }
+    }
+    for (size_t i = 0; i < strcspn(row->arguments, ":"); i++) {
+        for (size_t v = 0; v < values[i].n; v++) {
+            good_arguments(row, values, a);
+            a[i] = values[i].list[v];
+            try_call(row, function, a);
+        }
+    }
+    for (char **block = &kept.card; block <= &kept.mapped; block++) { /* the very blocks that are */
+        good_arguments(row, values, a);                               /* looked at later */
+        a[0] = P(*block);
+        if (strchr("mkr", row->arguments[0]) != NULL)
+            try_call(row, function, a);
+    }
+}
+
+/* Those for which the first value of each kind is no good one. */
+static void call_exactly_in_fork(void)
+{
+    void *out;
+    aclrtDrvMemHandle handle;
+    uint32_t is_all;
+    CHECK_ACL(aclrtHostRegister(world.area, 4096, ACL_HOST_REGISTER_MAPPED, &out), 507899);
+    CHECK_ACL(aclrtHostGetDevicePointer(world.host, &out, 0), 507899);
+    CHECK_ACL(aclrtReserveMemAddress(&out, 2 * MIB, 0, NULL, 1), 507899);
+    CHECK_ACL(aclrtMallocPhysical(&handle, 2 * MIB, &world.prop, 0), 507899);
+    CHECK_ACL(aclrtMapMem(world.range, 2 * MIB, 0, world.phys, 0), 507899);
+    CHECK_ACL(aclrtUnmapMem(kept.mapped), 507899);
+    CHECK_ACL(aclrtFree(kept.card), 507899);
+    CHECK_ACL(aclrtFreeHost(kept.pinned), 507899);
+    CHECK_ACL(aclrtCheckMemType((void **)&kept.card, 1, ACL_RT_MEM_TYPE_DEV, &is_all, 0), 507899);
+    CHECK_MESSAGE("was forked");
+}
+
+static bool bears_a_fork(const struct row *row)
+{
+    report->call[0] = '\0';
+    fflush(NULL);
+    pid_t pid = fork();
+    CHECK(pid >= 0);
+    if (pid == 0) {
+        call_exactly_in_fork();
+        call_in_fork(row);
+        if (strcmp(row->name, "aclrtFree") == 0)
+            exit(0); /* with the destructors once */
+        _exit(0);
+    }
+    int status = 0;
+    CHECK(waitpid(pid, &status, 0) == pid);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        return true;
+    fprintf(stderr, "child of a fork: %s %d in %s\n", WIFSIGNALED(status) ? "signal" : "exit",
+            WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status), report->call);
+    return false;
+}
+
+static void check_kept(const char *block, size_t size, char value)
+{
+    OK(aclrtMemcpy(kept.copy, size, block, size, ACL_MEMCPY_DEFAULT));
+    for (size_t i = 0; i < size; i++)
+        CHECK_EQ(kept.copy[i], value);
+}
+
+static void fork_body(void)
+{
+    pthread_t threads[BUSY_THREADS];
+    size_t n_failed = 0;
+    alarm(0);
+    world.area = guarded(AREA);
+    for (size_t i = 0; i < ARGS_MAX; i++)
+        world.out[i] = guarded(OUT_SIZE);
+    build_world();
+    kept.copy = malloc(16 * MIB);
+    OK(aclrtMalloc((void **)&kept.card, 16 * MIB, HUGE_FIRST));
+    OK(aclrtMallocHost((void **)&kept.pinned, MIB));
+    kept.mapped = world.mapped;
+    OK(aclrtMemset(kept.card, 16 * MIB, 0x5a, 16 * MIB));
+    OK(aclrtMemset(kept.mapped, 2 * MIB, 0x77, 2 * MIB));
+    memset(kept.pinned, 0x33, MIB);
+    OK(aclrtHostRegister(world.host, 2 * MIB, 0, (void **)world.out[0]));
+    for (size_t i = 0; i < BUSY_THREADS; i++)
+        CHECK(pthread_create(&threads[i], NULL, keep_busy, NULL) == 0);
+    for (size_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); i++) {
+        const struct row *row = find_row(symbols[i]);
+        n_failed += row == NULL || !bears_a_fork(row);
+    }
+    atomic_store(&kept.stop, true);
+    for (size_t i = 0; i < BUSY_THREADS; i++)
+        CHECK(pthread_join(threads[i], NULL) == 0);
+    check_kept(kept.card, 16 * MIB, 0x5a);
+    check_kept(kept.mapped, 2 * MIB, 0x77);
+    check_kept(kept.pinned, MIB, 0x33);
+    OK(aclrtFree(kept.card));
+    OK(aclrtFreeHost(kept.pinned));
+    OK(aclrtUnmapMem(kept.mapped));
+    OK(aclrtHostUnregister(world.host));
+    CHECK_EQ(n_failed, 0);
+}
+
+TEST(every_function_answers_in_a_forked_child)
+{
+    setenv("BELAY_HBM", "256MiB", 1);
+    setenv("BELAY_CARDS", "2", 1);
+    fork_body();
+}
+
+TEST(nor_does_a_forked_child_punch_what_is_shared)
+{
+    setenv("BELAY_HBM", "256MiB", 1);
+    setenv("BELAY_CARDS", "2", 1);
+    setenv("BELAY_RESIDENT", "0", 1);
+    fork_body();
+}
+
 /* With a name: only that function. */
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_function_bears_every_value)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_function_answers_in_a_forked_child),
+        cmocka_unit_test(nor_does_a_forked_child_punch_what_is_shared),
+        cmocka_unit_test(every_function_bears_every_value),
+    };
     report = mmap(NULL, sizeof(*report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (report == MAP_FAILED)
         return 1;

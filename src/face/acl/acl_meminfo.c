@@ -24,6 +24,7 @@
 #include "npu/memory.h"
 #include "npu/pinned.h"
 #include "npu/pointer.h"
+#include "npu/runtime.h"
 #include "npu/vmm.h"
 
 enum figure { ALL, HUGE_PAGES, NORMAL_PAGES, GIANT_PAGES };
@@ -131,7 +132,9 @@ aclError bly_acl_aclrtPointerGetAttributes(const void *ptr, aclrtPtrAttributes *
         return ACL_SUCCESS;
     }
     bly_pointer info = {.struct_size = sizeof(info)};
-    (void)bly_pointer_info(ptr, &info); /* cannot fail */
+    bly_status status = bly_pointer_info(ptr, &info);
+    if (status != BLY_OK)
+        return acl_result(aclrtPointerGetAttributes, status);
     bool is_live = info.kind == BLY_POINTER_CARD || info.kind == BLY_POINTER_MAPPED;
     if (is_live && info.card >= 0) {
         found.location.type = ACL_MEM_LOCATION_TYPE_DEVICE;
@@ -152,6 +155,9 @@ aclError bly_acl_aclrtMemGetAddressRange(void *ptr, void **pbase, size_t *psize)
     if (pbase == NULL && psize == NULL)
         return acl_reject(aclrtMemGetAddressRange, ACL_ERROR_RT_PARAM_INVALID,
                           "pbase and psize are both NULL");
+    bly_status status = blyi_runtime_check();
+    if (status != BLY_OK)
+        return acl_result(aclrtMemGetAddressRange, status);
     struct blyi_mem_block block;
     struct blyi_pinned_block pinned;
     struct blyi_mapping_info mapping;
@@ -188,6 +194,9 @@ aclError bly_acl_aclrtCheckMemType(void **addrList, uint32_t size, uint32_t memT
     if (reserve != 0)
         return acl_reject(aclrtCheckMemType, ACL_ERROR_INVALID_PARAM,
                           "reserve %" PRIu32 " is not 0", reserve);
+    bly_status status = blyi_runtime_check();
+    if (status != BLY_OK)
+        return acl_result(aclrtCheckMemType, status);
     uint32_t all = 1;
     for (uint32_t i = 0; i < size && all != 0; i++) {
         struct blyi_mem_block block;

@@ -9,6 +9,7 @@
 #include "npu/card.h"
 #include "npu/pinned.h"
 #include "npu/registered.h"
+#include "npu/runtime.h"
 
 #define MAPPED   0x2u
 #define IOMEMORY 0x4u
@@ -82,6 +83,9 @@ aclError bly_acl_aclrtHostGetDevicePointer(void *pHost, void **pDevice, uint32_t
     if (flag != 0)
         return acl_reject(aclrtHostGetDevicePointer, ACL_ERROR_INVALID_PARAM,
                           "flag %" PRIu32 " is not 0", flag);
+    bly_status status = blyi_runtime_check();
+    if (status != BLY_OK)
+        return acl_result(aclrtHostGetDevicePointer, status);
     struct blyi_registered range;
     struct blyi_pinned_block block;
     bool found = blyi_registered_find((uintptr_t)pHost, &range);
