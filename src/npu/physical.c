@@ -5,6 +5,7 @@
 #include "npu/cap.h"
 #include "npu/card.h"
 #include "npu/pinned.h"
+#include "npu/runtime.h"
 #include "npu/shortage.h"
 #include "npu/vmm_inside.h"
 #include "base/assert.h"
@@ -21,6 +22,7 @@
 struct attempt {
     enum blyi_short kind;
     bool short_of_frames, capped; /* no sentence yet */
+    void *handle; /* of the memory made: once the lock is dropped, who guesses it can free it */
 };
 
 /* How many addresses reach it; also read under the card's lock alone, so relaxed */
@@ -194,7 +196,7 @@ static bly_status try_card_locked(struct blyi_physical *p, struct attempt *try)
         blyi_cap_give(p->size);
         return status;
     }
-    p->id = p->handle;
+    p->id = try->handle = p->handle;
     blyi_list_push_back(&card->physicals, &p->link);
     account(card, (int64_t)p->size);
     emit(p, true, false);
@@ -242,7 +244,7 @@ static bly_status create_host_locked(struct blyi_physical *p, struct attempt *tr
         blyi_pinned_unbook(p->size);
         return status;
     }
-    p->id = p->handle;
+    p->id = try->handle = p->handle;
     blyi_list_push_back(&blyi_vmm.host, &p->link);
     emit(p, true, false);
     return BLY_OK;
@@ -265,6 +267,9 @@ static bly_status check_request(const struct blyi_physical_request *request)
 
 bly_status blyi_physical_create(const struct blyi_physical_request *request, void **handle)
 {
+    bly_status alive = blyi_runtime_check();
+    if (alive != BLY_OK)
+        return alive;
     bool giant = request->page_kind == BLYI_PAGE_GIANT;
     struct attempt try = {.kind = request->contiguous
                                       ? (giant ? BLYI_SHORT_GIANT_RUN : BLYI_SHORT_RUN)
@@ -294,7 +299,7 @@ bly_status blyi_physical_create(const struct blyi_physical_request *request, voi
         blyi_lock_drop(&blyi_vmm.lock);
     }
     if (status == BLY_OK) {
-        *handle = p->id; /* p may be gone: another thread can free what it guesses */
+        *handle = try.handle;
         return BLY_OK;
     }
     blyi_host_free(p->runs);
@@ -352,6 +357,9 @@ void blyi_physical_settle_locked(struct blyi_physical *p, bool by_reset)
 
 bly_status blyi_physical_release(void *handle, uint32_t site)
 {
+    bly_status alive = blyi_runtime_check();
+    if (alive != BLY_OK)
+        return alive;
     (void)site; /* the checker will want it */
     blyi_lock_take(&blyi_vmm.lock);
     struct blyi_physical *p = blyi_physical_get_locked(handle);
@@ -381,6 +389,9 @@ static void describe(const struct blyi_physical *p, struct blyi_physical_info *o
 
 bly_status blyi_physical_info(void *handle, struct blyi_physical_info *out)
 {
+    bly_status alive = blyi_runtime_check();
+    if (alive != BLY_OK)
+        return alive;
     blyi_lock_take(&blyi_vmm.lock);
     const struct blyi_physical *p = blyi_physical_get_locked(handle);
     if (p)
@@ -391,6 +402,9 @@ bly_status blyi_physical_info(void *handle, struct blyi_physical_info *out)
 
 bly_status blyi_physical_retain(uintptr_t address, void **handle)
 {
+    bly_status alive = blyi_runtime_check();
+    if (alive != BLY_OK)
+        return alive;
     bly_status status = BLY_OK;
     blyi_lock_take(&blyi_vmm.lock);
     struct blyi_mapping *m = blyi_mapping_of(blyi_tree_find(&blyi_vmm.mappings, address, 0));

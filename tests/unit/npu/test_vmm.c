@@ -3,6 +3,8 @@
 #include "order_test.h"
 
 #include <errno.h>
+#include <sched.h>
+#include <stdatomic.h>
 
 #include "base/compiler.h"
 #include "npu/mapping.h"
@@ -156,6 +158,45 @@ static void contiguous_handles_and_their_shortage(void **state)
     audit();
 }
 
+static _Atomic uint64_t guessed; /* the handle of the last physical memory made */
+
+static void guess(void *arg, const struct blyi_probe *probe)
+{
+    (void)arg;
+    atomic_store(&guessed, probe->address);
+}
+
+static void *free_what_is_guessed(void *arg)
+{
+    for (uint64_t handle; (handle = atomic_exchange(&guessed, 0)) != 1;)
+        if (handle != 0)
+            (void)blyi_physical_release((void *)(uintptr_t)handle, 0);
+    return arg;
+}
+
+/* Another thread frees the memory before its maker has the handle: what the maker is told comes
+ * not from freed memory. */
+static void a_handle_that_is_guessed_can_be_freed(void **state)
+{
+    (void)state;
+    static struct blyi_sink sink = {.kinds = (uint64_t)1 << BLYI_PROBE_PHYS_CREATE, .probe = guess};
+    struct blyi_physical_request request = {
+        .card = card_here(), .size = FRAME, .page_kind = BLYI_PAGE_HUGE};
+    pthread_t thread;
+    blyi_probe_add_sink(&sink);
+    assert_int_equal(pthread_create(&thread, NULL, free_what_is_guessed, NULL), 0);
+    for (int i = 0; i < 3000; i++) {
+        void *handle = NULL;
+        request.card = i % 2 ? card_here() : NULL;
+        assert_ok(blyi_physical_create(&request, &handle));
+        while (atomic_load(&guessed) != 0)
+            sched_yield();
+    }
+    atomic_store(&guessed, 1);
+    pthread_join(thread, NULL);
+    audit();
+}
+
 int main(void)
 {
     if (blyi_option_set(BLYI_OPT_HBM, "256MiB") != BLY_OK ||
@@ -166,6 +207,7 @@ int main(void)
         order_test(every_failure),
         order_test(budget_of_mappings),
         order_test(contiguous_handles_and_their_shortage),
+        order_test(a_handle_that_is_guessed_can_be_freed),
     };
     return cmocka_run_group_tests_name("vmm", tests, NULL, NULL);
 }
