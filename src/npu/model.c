@@ -11,12 +11,19 @@
 #include "base/compiler.h"
 #include "base/fail.h"
 #include "base/size.h"
+#include "base/sys.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define LINE_BYTES 512
+#define FILE_LINES 1024 /* at most; the rest of a file is not a model */
+#define SHOWN_TEXT 128
 
 /* 60.97 GiB in whole frames. */
 #define SEEN_910B (31216 * BLYI_FRAME_SIZE)
@@ -76,11 +83,30 @@ static const struct blyi_model *find_builtin(const char *name)
     return NULL;
 }
 
+static bool is_printable(char c)
+{
+    return c >= ' ' && c <= '~';
+}
+
+/* What a file says, for a sentence: cut off, and without what would upset a terminal. */
+static const char *shown(const char *text, char buf[SHOWN_TEXT])
+{
+    size_t n = 0;
+    for (; *text != '\0' && n + sizeof "\\x00..." < SHOWN_TEXT; text++)
+        n += (size_t)snprintf(buf + n, SHOWN_TEXT - n, is_printable(*text) ? "%c" : "\\x%02x",
+                              (unsigned char)*text);
+    snprintf(buf + n, SHOWN_TEXT - n, "%s", *text != '\0' ? "..." : "");
+    return buf;
+}
+
 static bool read_text(const char *value, char out[32])
 {
     size_t length = strlen(value);
     if (length == 0 || length > 31)
         return false;
+    for (size_t i = 0; i < length; i++)
+        if (!is_printable(value[i]))
+            return false;
     memcpy(out, value, length + 1);
     return true;
 }
@@ -136,13 +162,14 @@ static bool split_line(char *line, char **key, char **value)
 
 static bly_status read_line(const char *path, int number, char *line, struct blyi_model *model)
 {
-    char *key, *value;
+    char *key, *value, a[SHOWN_TEXT], b[SHOWN_TEXT];
     if (!split_line(line, &key, &value))
         return BLY_OK;
     if (strcmp(key, "base") == 0) {
         const struct blyi_model *base = find_builtin(value);
         if (!base)
-            return blyi_fail(BLY_E_PARSE, "%s:%d: no built-in model '%s'", path, number, value);
+            return blyi_fail(BLY_E_PARSE, "%s:%d: no built-in model '%s'", path, number,
+                             shown(value, a));
         *model = *base;
         return BLY_OK;
     }
@@ -150,11 +177,12 @@ static bly_status read_line(const char *path, int number, char *line, struct bly
     case FIELD_OK:
         return BLY_OK;
     case FIELD_BAD:
-        return blyi_fail(BLY_E_PARSE, "%s:%d: '%s' is no value for %s", path, number, value, key);
+        return blyi_fail(BLY_E_PARSE, "%s:%d: '%s' is no value for %s", path, number,
+                         shown(value, a), shown(key, b));
     case FIELD_UNKNOWN:
         break;
     }
-    return blyi_fail(BLY_E_PARSE, "%s:%d: no field '%s'", path, number, key);
+    return blyi_fail(BLY_E_PARSE, "%s:%d: no field '%s'", path, number, shown(key, a));
 }
 
 static bly_status check(const char *what, const struct blyi_model *model)
@@ -182,6 +210,27 @@ static bly_status check(const char *what, const struct blyi_model *model)
     return BLY_OK;
 }
 
+/* Never waits for somebody to write: a pipe is refused. NULL with a sentence. */
+static FILE *open_file(const char *what)
+{
+    struct stat info;
+    FILE *file = NULL;
+    int fd = blyi_sys_open(what, O_RDONLY | O_NONBLOCK | O_CLOEXEC, 0);
+    if (fd < 0) {
+        char text[SHOWN_TEXT];
+        blyi_fail(BLY_E_IO, "model '%s' is not built in (910B, 910, 310P), nor a file: %s",
+                  shown(what, text), strerror(errno));
+        return NULL;
+    }
+    if (fstat(fd, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISCHR(info.st_mode))
+        blyi_fail(BLY_E_IO, "model '%s' is not built in, and no regular file", what);
+    else if ((file = fdopen(fd, "r")) == NULL)
+        blyi_fail(BLY_E_IO, "model file '%s' cannot be read: %s", what, strerror(errno));
+    if (file == NULL)
+        close(fd);
+    return file;
+}
+
 bly_status blyi_model_load(const char *what, struct blyi_model *out)
 {
     const struct blyi_model *known = find_builtin(what);
@@ -189,15 +238,17 @@ bly_status blyi_model_load(const char *what, struct blyi_model *out)
         *out = *known;
         return BLY_OK;
     }
-    FILE *file = fopen(what, "re");
+    FILE *file = open_file(what);
     if (!file)
-        return blyi_fail(BLY_E_IO, "model '%s' is not built in (910B, 910, 310P), nor a file: %s",
-                         what, strerror(errno));
+        return BLY_E_IO;
     struct blyi_model model = {0};
     char line[LINE_BYTES];
     bly_status status = BLY_OK;
     for (int number = 1; status == BLY_OK && fgets(line, sizeof line, file); number++) {
-        if (!strchr(line, '\n') && !feof(file))
+        if (number > FILE_LINES)
+            status = blyi_fail(BLY_E_PARSE, "model file '%s' is longer than %d lines", what,
+                               FILE_LINES);
+        else if (!strchr(line, '\n') && !feof(file))
             status = blyi_fail(BLY_E_PARSE, "%s:%d: longer than %d characters", what, number,
                                LINE_BYTES - 2);
         else

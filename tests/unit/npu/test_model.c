@@ -2,6 +2,7 @@
  * Built-in models and model files. */
 #include "mem_test.h"
 #include "npu/model.h"
+#include <sys/stat.h>
 
 static struct blyi_model load(const char *what)
 {
@@ -93,10 +94,47 @@ static void errors_name_line_and_cause(void **state)
     unlink(path);
 }
 
+/* No wait for a writer that never comes, no file without an end. */
+static void what_is_no_file_is_refused(void **state)
+{
+    (void)state;
+    struct blyi_model m = {.streams = 5};
+    char fifo[] = "/tmp/belay-model-XXXXXX";
+    close(mkstemp(fifo));
+    unlink(fifo);
+    assert_int_equal(mkfifo(fifo, 0600), 0);
+    alarm(10);
+    assert_fails(blyi_model_load(fifo, &m), BLY_E_IO, "no regular file");
+    unlink(fifo);
+    assert_fails(blyi_model_load("/tmp", &m), BLY_E_IO, "no regular file");
+    assert_int_not_equal(blyi_model_load("/dev/zero", &m), BLY_OK);
+    assert_int_not_equal(blyi_model_load("/dev/null", &m), BLY_OK);
+    alarm(0);
+    static char text[5000];
+    memset(text, '\n', sizeof text - 1);
+    assert_fails(blyi_model_load(file_with(text), &m), BLY_E_PARSE, "longer than 1024 lines");
+    unlink(path);
+    assert_int_equal(m.streams, 5);
+}
+
+static void what_cannot_be_printed_is_not(void **state)
+{
+    (void)state;
+    struct blyi_model m = {.streams = 5};
+    assert_fails(blyi_model_load(file_with("base 910\nname a\x1b[31mb\n"), &m), BLY_E_PARSE, ":2:",
+                 "a\\x1b[31mb");
+    assert_fails(blyi_model_load(file_with("\x01\xff 3\n"), &m), BLY_E_PARSE, "'\\x01\\xff'");
+    assert_fails(blyi_model_load(file_with("base 910\nsoc \x80\n"), &m), BLY_E_PARSE, "\\x80");
+    assert_fails(blyi_model_load("a\x1b", &m), BLY_E_IO, "'a\\x1b'");
+    unlink(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(built_in_figures),
                                        cmocka_unit_test(a_file_starts_from_a_base),
-                                       cmocka_unit_test(errors_name_line_and_cause)};
+                                       cmocka_unit_test(errors_name_line_and_cause),
+                                       cmocka_unit_test(what_is_no_file_is_refused),
+                                       cmocka_unit_test(what_cannot_be_printed_is_not)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
