@@ -12,6 +12,7 @@
 #include "npu/backing.h"
 #include "npu/host_pages.h"
 #include "npu/host_room.h"
+#include "npu/runtime.h"
 #include "npu/window.h"
 #include "base/assert.h"
 #include "base/clock.h"
@@ -35,7 +36,7 @@ struct block {
     struct blyi_tree_node node; /* key: address */
     uint64_t asked, rounded, backed;
     uint64_t time_ns;
-    uint32_t site;
+    uint32_t site, free_site;
     uint32_t n_holds;
     uint16_t module;
     bool dying;  /* freed by the program, held by queued work */
@@ -239,6 +240,9 @@ static void account_free_locked(const struct block *block)
 bly_status blyi_pinned_alloc(uint64_t asked, uint64_t rounded, uint32_t site, uint16_t module,
                              void **address)
 {
+    bly_status alive = blyi_runtime_check();
+    if (alive != BLY_OK)
+        return alive;
     if (rounded == 0 || rounded > (uint64_t)1 << 50)
         return blyi_fail(BLY_E_INVALID, "pinned host memory: %" PRIu64 " bytes were asked", asked);
     struct block *block = blyi_host_alloc(sizeof *block);
@@ -282,9 +286,13 @@ unreserve:
     return status;
 }
 
-/* The end of a block that nobody holds. */
+/* The end of a block that nobody holds. Told now and not at the free, so that what listeners add up
+ * is what counts toward the limit. */
 static void take_down_locked(struct block *block)
 {
+    BLYI_PROBE(HOST_FREE, .card = -1, .address = start_of(block), .size = block->asked,
+               .asked = block->asked, .rounded = block->rounded, .backed = block->backed,
+               .site = block->free_site);
     blyi_tree_remove(&pinned.blocks, &block->node);
     account_free_locked(block);
     blyi_host_room_give(block->backed);
@@ -315,6 +323,9 @@ static bly_status refuse_free_locked(uintptr_t address)
 
 bly_status blyi_pinned_free(void *address, uint32_t site)
 {
+    bly_status alive = blyi_runtime_check();
+    if (alive != BLY_OK)
+        return alive;
     uintptr_t at = (uintptr_t)address;
     blyi_lock_take(&pinned.lock);
     struct block *block = block_of(blyi_tree_find(&pinned.blocks, at, 0));
@@ -324,8 +335,7 @@ bly_status blyi_pinned_free(void *address, uint32_t site)
         blyi_lock_drop(&pinned.lock);
         return status;
     }
-    BLYI_PROBE(HOST_FREE, .card = -1, .address = at, .size = block->asked, .asked = block->asked,
-               .rounded = block->rounded, .backed = block->backed, .site = site);
+    block->free_site = site;
     blyi_freed_add(&pinned.freed, &(struct blyi_freed_block){.address = at,
                                                              .asked = block->asked,
                                                              .backed = block->backed,
@@ -342,6 +352,8 @@ bly_status blyi_pinned_free(void *address, uint32_t site)
 
 bool blyi_pinned_hold(const void *address, uint64_t size)
 {
+    if (blyi_runtime_is_forked())
+        return false;
     uintptr_t at = (uintptr_t)address;
     blyi_lock_take(&pinned.lock);
     struct block *block = find_locked(at);
@@ -354,6 +366,8 @@ bool blyi_pinned_hold(const void *address, uint64_t size)
 
 void blyi_pinned_release(const void *address)
 {
+    if (blyi_runtime_is_forked())
+        return;
     blyi_lock_take(&pinned.lock);
     struct block *block = find_locked((uintptr_t)address);
     bly_check_msg(block && block->n_holds > 0, "release of %p, which nobody holds", address);
@@ -364,6 +378,9 @@ void blyi_pinned_release(const void *address)
 
 bly_status blyi_pinned_book(uint64_t asked, uint64_t backed)
 {
+    bly_status alive = blyi_runtime_check();
+    if (alive != BLY_OK)
+        return alive;
     blyi_lock_take(&pinned.lock);
     bly_status status = check_limits_locked(asked, backed);
     if (status == BLY_OK) {
@@ -376,6 +393,8 @@ bly_status blyi_pinned_book(uint64_t asked, uint64_t backed)
 
 void blyi_pinned_unbook(uint64_t backed)
 {
+    if (blyi_runtime_is_forked())
+        return;
     blyi_lock_take(&pinned.lock);
     pinned.booked -= backed;
     pinned.elsewhere -= backed;
@@ -395,6 +414,8 @@ static void describe(const struct block *block, struct blyi_pinned_block *out)
 
 bool blyi_pinned_find(const void *address, struct blyi_pinned_block *out)
 {
+    if (blyi_runtime_is_forked())
+        return false;
     blyi_lock_take(&pinned.lock);
     const struct block *block = find_locked((uintptr_t)address);
     bool live = block && !block->dying;
@@ -406,6 +427,8 @@ bool blyi_pinned_find(const void *address, struct blyi_pinned_block *out)
 
 bool blyi_pinned_freed(uintptr_t address, struct blyi_freed_block *out)
 {
+    if (blyi_runtime_is_forked())
+        return false;
     blyi_lock_take(&pinned.lock);
     const struct blyi_freed_block *freed = blyi_freed_find(&pinned.freed, address);
     if (freed)
@@ -416,6 +439,9 @@ bool blyi_pinned_freed(uintptr_t address, struct blyi_freed_block *out)
 
 void blyi_pinned_figures(struct blyi_pinned_figures *out)
 {
+    *out = (struct blyi_pinned_figures){0};
+    if (blyi_runtime_is_forked())
+        return;
     uint64_t limit = limit_of();
     blyi_lock_take(&pinned.lock);
     *out = (struct blyi_pinned_figures){.live = pinned.live,
@@ -429,6 +455,8 @@ void blyi_pinned_figures(struct blyi_pinned_figures *out)
 
 void blyi_pinned_walk(void (*fn)(void *arg, const struct blyi_pinned_block *block), void *arg)
 {
+    if (blyi_runtime_is_forked())
+        return;
     struct blyi_pinned_block out;
     blyi_lock_take(&pinned.lock);
     for (struct blyi_tree_node *node = blyi_tree_first(&pinned.blocks); node;

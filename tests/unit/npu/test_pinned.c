@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Pinned host memory: exact pages, limits, blocks that queued work holds. */
 #include "mem_test.h"
+#include "base/probe.h"
 #include "npu/host_room.h"
 #include "npu/pinned.h"
 #include <errno.h>
@@ -172,6 +173,36 @@ static void held_blocks_outlive_their_free(void **state)
     assert_true(blyi_pinned_hold(b, 1) == false);
 }
 
+static int64_t listened; /* bytes, by the probes */
+
+static void listen(void *arg, const struct blyi_probe *probe)
+{
+    (void)arg;
+    int64_t bytes = (int64_t)probe->backed;
+    listened += probe->kind == BLYI_PROBE_HOST_ALLOC ? bytes : -bytes;
+}
+
+/* Whoever adds up the probes has what counts toward the limit, held blocks included. */
+static void a_held_block_counts_until_its_release(void **state)
+{
+    (void)state;
+    static struct blyi_sink sink = {.kinds = (uint64_t)1 << BLYI_PROBE_HOST_ALLOC |
+                                             (uint64_t)1 << BLYI_PROBE_HOST_FREE,
+                                    .probe = listen};
+    int64_t before = (int64_t)figures().live;
+    blyi_probe_add_sink(&sink);
+    char *a = pin(4 * MiB);
+    assert_true(blyi_pinned_hold(a, 1));
+    unpin(a);
+    assert_int_equal(before + listened, figures().live);
+    char *b = pin(MiB);
+    assert_int_equal(listened, 5 * MiB);
+    blyi_pinned_release(a);
+    assert_int_equal(listened, MiB);
+    unpin(b);
+    assert_int_equal(listened, 0);
+}
+
 /* Every host allocation and system call fails once; nothing is left behind. */
 static void failures_change_nothing(void **state)
 {
@@ -227,6 +258,7 @@ int main(void)
                                        cmocka_unit_test(exact_pages),
                                        cmocka_unit_test(limits_are_named),
                                        cmocka_unit_test(held_blocks_outlive_their_free),
+                                       cmocka_unit_test(a_held_block_counts_until_its_release),
                                        cmocka_unit_test(threads)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
