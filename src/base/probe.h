@@ -57,7 +57,9 @@
                                      (block, from other) aux (1: a write) pc: in a signal handler, \
                                      its sinks take no lock and no memory */                       \
     X(DYING, "dying") /* aux pid: a signal ends that process; told in a forked copy of it, with    \
-                         its figures, which ends when the sinks return */
+                         its figures, which ends when the sinks return */                          \
+    X(FREE_FAIL,                                                                                   \
+      "free-fail") /* card (-1: none) address site, aux status: of card or pinned memory */
 
 enum blyi_probe_kind {
 #define BLYI_PROBE_ENUM(name, key) BLYI_PROBE_##name,

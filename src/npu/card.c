@@ -69,6 +69,24 @@ static bly_status load_model(int id, struct blyi_model *model, uint64_t *total)
  * is told when that is what ran out. */
 #define WINDOW_LEAST GiB
 
+static uint64_t overhead_of(const struct blyi_model *model)
+{
+    return blyi_align_up(model->overhead, BLYI_FRAME_SIZE);
+}
+
+bly_status blyi_card_check_options(void)
+{
+    char a[BLYI_SIZE_TEXT], b[BLYI_SIZE_TEXT];
+    struct blyi_model model;
+    uint64_t total, cap = (uint64_t)blyi_option_int(BLYI_OPT_CAP);
+    bly_status status = load_model(0, &model, &total);
+    if (status == BLY_OK && cap > 0 && cap < overhead_of(&model))
+        status = blyi_fail(BLY_E_CAP,
+                           "BELAY_CAP %s is less than the %s that the runtime takes on a card",
+                           blyi_size_text(cap, a), blyi_size_text(overhead_of(&model), b));
+    return status;
+}
+
 static uint64_t window_size(uint64_t total)
 {
     uint64_t size = (uint64_t)blyi_option_int(BLYI_OPT_WINDOW);
@@ -190,7 +208,7 @@ void blyi_card_yield(struct blyi_card *card)
 
 static bly_status take_overhead_locked(struct blyi_card *card)
 {
-    uint64_t bytes = blyi_align_up(card->model.overhead, BLYI_FRAME_SIZE);
+    uint64_t bytes = overhead_of(&card->model);
     uint32_t n = (uint32_t)(bytes / BLYI_FRAME_SIZE);
     if (!blyi_cap_take(bytes))
         return blyi_shortage_cap_locked(card, bytes, bytes, "the runtime's overhead");

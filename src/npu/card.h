@@ -55,6 +55,10 @@ int blyi_card_count(void);
 /* Opens the card when needed. E_DEVICE, E_SYSTEM, E_HOST_MEMORY, E_IO and E_PARSE (model file),
  * E_INVALID (options that contradict the model). [any] */
 bly_status blyi_card_open(int id, struct blyi_card **out);
+/* What would keep any card from being opened and used: E_IO, E_PARSE and E_INVALID as
+ * blyi_card_open(); E_CAP: the cap leaves no room for the runtime's overhead. Opens nothing. [any]
+ */
+bly_status blyi_card_check_options(void);
 /* An open card, or NULL. */
 struct blyi_card *blyi_card_get(int id);
 /* Frees all blocks and closes the card; for tests and the end of the process. [excl] */

@@ -109,9 +109,14 @@ static bly_status moved(const struct move *move, bool done, uintptr_t address)
         return BLY_OK;
     bool in_dst = address - (uintptr_t)move->dst < move->size;
     /* Freed or unmapped meanwhile: the check says what it was. */
-    bly_status status = blyi_mem_use((void *)address, 1, in_dst ? BLYI_WRITE : BLYI_READ);
+    bly_status status = blyi_mem_recheck((void *)address, in_dst ? BLYI_WRITE : BLYI_READ);
     if (status != BLY_OK)
         return status;
+    if (blyi_place_of((void *)address, NULL) == BLYI_PLACE_CARD)
+        return blyi_fail(BLY_E_FAULT,
+                         "%s of %" PRIu64 " bytes to %p: the card's memory at 0x%" PRIxPTR
+                         " was taken away and given out again while the work ran",
+                         move->src != NULL ? "copy" : "set", move->size, move->dst, address);
     return blyi_fail(BLY_E_FAULT,
                      "%s of %" PRIu64 " bytes to %p: host memory at 0x%" PRIxPTR
                      " cannot be %s, %" PRIu64 " bytes from its start",

@@ -231,12 +231,13 @@ static void *spare_main(void *arg)
     uint32_t now;
     while ((now = __atomic_load_n(&engine->spare, __ATOMIC_ACQUIRE)) == SPARE_WAITS)
         blyi_sys_futex_wait(&engine->spare, SPARE_WAITS, 0);
-    struct blyi_stream *stream = engine->lost;
-    if (now == SPARE_TAKES)
-        engine->lost = NULL;
-    __atomic_store_n(&engine->spare, SPARE_NONE, __ATOMIC_RELEASE);
-    if (now == SPARE_ENDS)
+    if (now == SPARE_ENDS) { /* the engine is another thread's, or nobody's */
+        __atomic_store_n(&engine->spare, SPARE_NONE, __ATOMIC_RELEASE);
         return NULL;
+    }
+    struct blyi_stream *stream = engine->lost;
+    engine->lost = NULL;
+    __atomic_store_n(&engine->spare, SPARE_NONE, __ATOMIC_RELEASE);
     if (need_spare(engine) != BLY_OK)
         blyi_fail_clear(); /* the next launch tries again */
     blyi_stat_add(BLYI_STAT_engines_lost, 1);

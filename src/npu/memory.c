@@ -342,13 +342,18 @@ bly_status blyi_mem_free(void *address, uint32_t site)
         return entered;
     struct blyi_window *window = blyi_window_find(at);
     struct blyi_card *card = window ? blyi_card_get(window->owner) : NULL;
-    if (!card)
+    if (!card) {
+        BLYI_PROBE(FREE_FAIL, .card = -1, .address = at, .site = site, .aux = BLY_E_INVALID);
         return blyi_fail(BLY_E_INVALID, "cannot free 0x%" PRIxPTR ": it is %s, not card memory", at,
-                         window ? "pinned host memory" : "an address of the host");
+                         !window                            ? "an address of the host"
+                         : window->owner == BLYI_WINDOW_VMM ? "a reserved address"
+                                                            : "pinned host memory");
+    }
     blyi_card_lock(card);
     struct blyi_block *block = blyi_block_of(blyi_tree_find(&card->blocks, at, 0));
     if (!block) {
         bly_status status = refuse_free_locked(card, at);
+        BLYI_PROBE(FREE_FAIL, .card = card->id, .address = at, .site = site, .aux = status);
         blyi_card_unlock(card);
         return status;
     }

@@ -87,6 +87,9 @@ bly_status blyi_mem_use(const void *address, uint64_t size, enum blyi_access acc
  * memory (peer.h) or granted for a mapping. accessor -1: the card of the memory itself. */
 bly_status blyi_mem_use_by(const void *address, uint64_t size, enum blyi_access access,
                            int accessor);
+/* After a touch that faulted: why one byte may not be touched, once a change under way has ended
+ * (a free or unmap first takes the memory away and then says so). */
+bly_status blyi_mem_recheck(const void *address, enum blyi_access access);
 
 struct blyi_mem_figures {
     uint64_t total;       /* bytes that programs see */

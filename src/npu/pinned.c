@@ -320,6 +320,7 @@ bly_status blyi_pinned_free(void *address, uint32_t site)
     struct block *block = block_of(blyi_tree_find(&pinned.blocks, at, 0));
     if (!block || block->dying) {
         bly_status status = refuse_free_locked(at);
+        BLYI_PROBE(FREE_FAIL, .card = -1, .address = at, .site = site, .aux = status);
         blyi_lock_drop(&pinned.lock);
         return status;
     }

@@ -6,6 +6,7 @@
 #include "npu/card.h"
 #include "npu/freed.h"
 #include "npu/mapping.h"
+#include "npu/partial.h"
 #include "npu/memory.h"
 #include "npu/pinned.h"
 #include "npu/registered.h"
@@ -147,6 +148,28 @@ static struct found find(uintptr_t at)
                               .made = range.site,
                               .time_ns = range.time_ns};
     return (struct found){.kind = BLY_POINTER_HOST, .card = -1};
+}
+
+bool blyi_pointer_partial(const void *address, struct blyi_pointer_quick *out)
+{
+    uintptr_t at = (uintptr_t)address;
+    const struct blyi_window *w = blyi_window_find(at);
+    struct blyi_card *card = w ? blyi_card_get(w->owner) : NULL;
+    if (!card || !(blyi_window_entry(w, at) & BLYI_ENTRY_PARTIAL))
+        return false;
+    /* Not blyi_card_lock(): a look this short need not be told to those who yield. */
+    blyi_lock_take(&card->lock);
+    uint64_t entry = blyi_window_entry(w, at);
+    bool live = false;
+    if (entry & BLYI_ENTRY_PARTIAL) {
+        uint32_t page = (uint32_t)(at % BLYI_GRANULE / BLYI_PAGE_SIZE);
+        live = blyi_partial_bad(blyi_partial_of(card->partials, blyi_entry_frame(entry)), page,
+                                page + 1, false) > page;
+    }
+    blyi_lock_drop(&card->lock);
+    out->card = w->owner;
+    out->page_kind = BLYI_PAGE_NORMAL;
+    return live;
 }
 
 bly_status bly_pointer_info(const void *address, bly_pointer *info)

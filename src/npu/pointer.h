@@ -33,4 +33,7 @@ static inline bool blyi_pointer_quick(const void *address, struct blyi_pointer_q
     return true;
 }
 
+/* The same for a frame of normal pages, some of which may be unused: under the card's lock. */
+bool blyi_pointer_partial(const void *address, struct blyi_pointer_quick *out);
+
 #endif

@@ -19,7 +19,8 @@ enum blyi_short { /* what the request needed */
                   BLYI_SHORT_LOW,       /* in the first 4 GiB */
 };
 
-/* E_NO_MEMORY: no room for `asked` bytes, which are `backed` bytes in pages. `what` says for whom, NULL: for the program. */
+/* E_NO_MEMORY: no room for `asked` bytes, which are `backed` bytes in pages. `what` says for whom,
+ * NULL: for the program. */
 bly_status blyi_shortage_card_locked(struct blyi_card *card, uint64_t asked, uint64_t backed,
                                      enum blyi_short kind, const char *what);
 /* E_CAP: `backed` bytes more would pass BELAY_CAP. */

@@ -226,3 +226,14 @@ bly_status blyi_mem_use_by(const void *address, uint64_t size, enum blyi_access 
     struct range range = {start, end, access, at > start ? at : start};
     return use_slowly(card, &range);
 }
+
+bly_status blyi_mem_recheck(const void *address, enum blyi_access access)
+{
+    uintptr_t start = (uintptr_t)address;
+    const struct blyi_window *w = blyi_window_find(start);
+    if (w && w->owner == BLYI_WINDOW_VMM)
+        return blyi_mapping_use(start, 1, access, -1);
+    struct blyi_card *card = w ? blyi_card_get(w->owner) : NULL;
+    struct range range = {start, start + 1, access, start};
+    return card ? use_slowly(card, &range) : BLY_OK;
+}

@@ -12,6 +12,7 @@
 #include "base/lock.h"
 #include "base/map.h"
 #include "base/site.h"
+#include "observe/place.h"
 
 #define READ_WAIT_MS 2000
 
@@ -92,6 +93,7 @@ static struct blyi_account_group *group_of(int32_t card, uint32_t site)
         blyi_host_free(group);
         return group_unknown(card);
     }
+    blyi_place_keep(site);
     return group;
 }
 
@@ -244,6 +246,13 @@ static void on_refused(const struct blyi_probe *probe)
     (pinned ? &account.sum.pinned : &account.sum.process)->refused++;
 }
 
+static void on_free_refused(const struct blyi_probe *probe)
+{
+    account.sum.frees.count++;
+    account.sum.frees.site = probe->site;
+    blyi_place_keep(probe->site);
+}
+
 static void keep_low_id(struct blyi_tally_ids *to, uint32_t id)
 {
     uint32_t at = to->n_ids;
@@ -341,6 +350,9 @@ static void take_probe(const struct blyi_probe *probe)
     case BLYI_PROBE_ALLOC_FAIL:
         on_refused(probe);
         break;
+    case BLYI_PROBE_FREE_FAIL:
+        on_free_refused(probe);
+        break;
     case BLYI_PROBE_STREAM_CREATE:
     case BLYI_PROBE_EVENT_CREATE:
         on_made(probe, probe->kind == BLYI_PROBE_EVENT_CREATE);
@@ -358,7 +370,7 @@ static bool may_be_hosts(enum blyi_probe_kind kind)
 {
     return kind == BLYI_PROBE_HOST_ALLOC || kind == BLYI_PROBE_HOST_FREE ||
            kind == BLYI_PROBE_PHYS_CREATE || kind == BLYI_PROBE_PHYS_FREE ||
-           kind == BLYI_PROBE_MAP || kind == BLYI_PROBE_UNMAP;
+           kind == BLYI_PROBE_MAP || kind == BLYI_PROBE_UNMAP || kind == BLYI_PROBE_FREE_FAIL;
 }
 
 static void account_probe(void *arg, const struct blyi_probe *probe)
@@ -436,7 +448,7 @@ static void start_once(void)
                  WANTED(ALLOC_FAIL) | WANTED(HOST_ALLOC) | WANTED(HOST_FREE) |
                  WANTED(STREAM_CREATE) | WANTED(STREAM_DESTROY) | WANTED(EVENT_CREATE) |
                  WANTED(EVENT_DESTROY) | WANTED(PHYS_CREATE) | WANTED(PHYS_FREE) | WANTED(MAP) |
-                 WANTED(UNMAP),
+                 WANTED(UNMAP) | WANTED(FREE_FAIL),
         .probe = account_probe,
     };
 #undef WANTED

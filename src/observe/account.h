@@ -86,13 +86,19 @@ struct blyi_account_access {
 };
 #define BLYI_ACCOUNT_ACCESSES 32
 
+struct blyi_account_refused_frees {
+    uint64_t count;
+    uint32_t site; /* of the last */
+};
+
 /* A copy of all figures at one moment. */
 struct blyi_account {
     struct blyi_account_card cards[BLYI_ACCOUNT_CARDS];
     struct blyi_account_totals process, pinned;
     struct blyi_account_pages pages[BLYI_PAGE_KIND_COUNT];
     struct blyi_account_objects streams, events;
-    uint64_t untracked; /* blocks without a record, for want of host memory */
+    struct blyi_account_refused_frees frees; /* of card or pinned memory */
+    uint64_t untracked;                      /* blocks without a record, for want of host memory */
     struct blyi_account_group *groups;
     size_t n_groups;
     struct blyi_account_access accesses[BLYI_ACCOUNT_ACCESSES];

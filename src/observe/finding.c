@@ -35,9 +35,11 @@ const char *blyi_finding_meaning(enum blyi_finding_kind kind)
     return kinds[kind].meaning;
 }
 
-const char *blyi_finding_cure(enum blyi_finding_kind kind)
+const char *blyi_finding_cure(const struct blyi_finding *finding)
 {
-    return kinds[kind].cure;
+    if (finding->kind == BLYI_FINDING_LEAK && finding->card == BLYI_ACCOUNT_PINNED)
+        return "call aclrtFreeHost for every block before the program ends";
+    return kinds[finding->kind].cure;
 }
 
 const char *blyi_role_key(enum blyi_role role)
@@ -63,7 +65,7 @@ static void say_reset(struct blyi_finding *finding)
     size_t length = strlen(finding->message);
     if (finding->reset > 0)
         snprintf(finding->message + length, sizeof(finding->message) - length,
-                 " (%" PRIu64 " taken back by a device reset)", finding->reset);
+                 " (%" PRIu64 " taken back by a device reset or aclFinalize)", finding->reset);
 }
 
 /* Physical memory is told apart: a handle is not a block. */

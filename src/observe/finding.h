@@ -8,9 +8,10 @@
 #include <belay/base.h>
 #include "observe/account.h"
 
-/* X(name, kind in files, what it means, what to do about it). */
+/* X(name, kind in files, what it means, what to do about it); pinned memory has another cure. */
 #define BLYI_FINDINGS(X)                                                                           \
-    X(LEAK, "leak", "memory that was never freed", "free every block before the device is reset")  \
+    X(LEAK, "leak", "memory that was never freed",                                                 \
+      "call aclrtFree for every block before the device is reset or AscendCL finalised")           \
     X(HOST_ACCESS, "host-access", "host code that touched card memory",                            \
       "copy between host and card with aclrtMemcpy; a card's address is no host pointer")          \
     X(LEAKED_HANDLE, "leaked-handle", "physical memory whose handle was never freed",              \
@@ -50,7 +51,7 @@ struct blyi_finding {
     uint64_t address;    /* lowest block; 0: none */
     uint64_t bytes, backed;
     uint64_t count;                 /* blocks, handles, streams or events */
-    uint64_t reset;                 /* of `count`, taken back by a device reset */
+    uint64_t reset;                 /* of `count`, taken back by a device reset or aclFinalize */
     uint32_t ids[BLYI_ACCOUNT_IDS]; /* the lowest ids, of streams or events */
     uint32_t n_ids;
     char message[BLYI_FINDING_TEXT]; /* what and how much, without the site */
@@ -58,7 +59,7 @@ struct blyi_finding {
 
 const char *blyi_finding_key(enum blyi_finding_kind kind);
 const char *blyi_finding_meaning(enum blyi_finding_kind kind);
-const char *blyi_finding_cure(enum blyi_finding_kind kind);
+const char *blyi_finding_cure(const struct blyi_finding *finding);
 const char *blyi_role_key(enum blyi_role role);
 const char *blyi_role_words(enum blyi_role role);
 

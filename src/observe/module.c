@@ -2,10 +2,12 @@
 #include "observe/module.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 #include "base/compiler.h"
 
@@ -66,13 +68,29 @@ static void read_build_id(const struct dl_phdr_info *info, char *text)
     }
 }
 
+/* Without /proc, the name that the program was started by must do. */
+static bool program_link(char *path)
+{
+    ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
+    if (n > 0) {
+        path[n] = '\0';
+        return true;
+    }
+    const char *started = (const char *)(uintptr_t)getauxval(AT_EXECFN);
+    return started != NULL && realpath(started, path) != NULL;
+}
+
+void blyi_module_program(char path[PATH_MAX])
+{
+    if (!program_link(path))
+        snprintf(path, PATH_MAX, "%s", program_invocation_name);
+}
+
 /* The helper is another process, so /proc/self would be its own. */
 static bool program_path(char *path)
 {
-    ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
-    if (n <= 0)
+    if (!program_link(path))
         return false;
-    path[n] = '\0';
     if (access(path, R_OK) != 0)
         snprintf(path, PATH_MAX, "/proc/%d/exe", (int)getpid());
     return true;

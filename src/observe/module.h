@@ -21,4 +21,7 @@ struct blyi_module {
  * deleted is named by way of /proc. */
 bool blyi_module_find(const void *pc, struct blyi_module *out);
 
+/* The path of the running program; as good a name as there is where /proc is not mounted. */
+void blyi_module_program(char path[PATH_MAX]);
+
 #endif

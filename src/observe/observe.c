@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * observe.c - attaches the account and writes its report when the process exits.
+ * observe.c - attaches the account and writes its report when the process exits. Under `belay
+ * run` a process that was linked for cards and used none says that.
  *
  * The report is written by the library's ELF destructor: it runs after atexit handlers and
  * static destructors of the program and not at all on _exit. Other threads may still run then,
@@ -12,7 +13,9 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 #include "base/fail.h"
@@ -26,7 +29,40 @@
 #include "observe/report_file.h"
 
 static struct blyi_report_files destinations;
-static atomic_bool wanted; /* release after destinations are filled */
+static atomic_bool wanted;   /* release after destinations are filled */
+static atomic_bool attached; /* somebody is about to use a card */
+
+/* As the library was loaded. */
+static pid_t loader;
+static char start_folder[PATH_MAX]; /* "" when nothing needs it */
+
+/* The program may leave its folder before it first uses a card. */
+__attribute__((constructor)) static void remember_start(void)
+{
+    const char *where = getenv("BELAY_REPORT");
+    loader = getpid();
+    if (where != NULL && where[0] != '\0' && getcwd(start_folder, sizeof(start_folder)) == NULL)
+        start_folder[0] = '\0';
+}
+
+static bly_status parse_destinations(const char *where)
+{
+    return blyi_report_files_parse(where, start_folder[0] ? start_folder : NULL, &destinations);
+}
+
+/* A place that fails is told, and does not keep the others from theirs. */
+static void begin_destinations(bool append)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < destinations.n; i++) {
+        destinations.file[kept] = destinations.file[i];
+        if (blyi_report_file_begin(&destinations.file[kept], append) == BLY_OK)
+            kept++;
+        else
+            blyi_log(BLYI_LOG_WARN, "no report will be written: %s", bly_last_error());
+    }
+    destinations.n = kept;
+}
 
 static void on_dying(void *arg, const struct blyi_probe *probe);
 
@@ -45,18 +81,18 @@ static void describe(const uint32_t *sites, size_t n, blyi_site_line *line, void
 
 static void attach_once(void)
 {
+    atomic_store(&attached, true);
     const char *where = blyi_option_text(BLYI_OPT_REPORT);
     blyi_site_set_describer(describe);
     if (where[0] == '\0')
         return;
-    bool append = blyi_option_int(BLYI_OPT_REPORT_APPEND) != 0;
-    bly_status status = blyi_report_files_parse(where, &destinations);
-    for (size_t i = 0; status == BLY_OK && i < destinations.n; i++)
-        status = blyi_report_file_begin(&destinations.file[i], append);
-    if (status != BLY_OK) {
+    if (parse_destinations(where) != BLY_OK) {
         blyi_log(BLYI_LOG_WARN, "no report will be written: %s", bly_last_error());
         return;
     }
+    begin_destinations(blyi_option_int(BLYI_OPT_REPORT_APPEND) != 0);
+    if (destinations.n == 0)
+        return;
     blyi_account_start();
     static struct blyi_sink sink = {.kinds = (uint64_t)1 << BLYI_PROBE_DYING, .probe = on_dying};
     blyi_probe_add_sink(&sink);
@@ -122,7 +158,6 @@ static bly_status write_to(const struct blyi_report *report, const struct blyi_r
     return status;
 }
 
-/* A place that fails is told, and does not keep the others from theirs. */
 static bly_status write_report(pid_t self)
 {
     struct blyi_report report;
@@ -150,10 +185,33 @@ static void on_dying(void *arg, const struct blyi_probe *probe)
         blyi_log(BLYI_LOG_WARN, "no report: %s", bly_last_error());
 }
 
+/* Only `belay run` asks for it, and of the process that loaded the library alone: its children
+ * may be helpers that never meant to use a card. Keeps the places where nobody has reported. */
+static bool should_say_unused(void)
+{
+    const char *where = getenv("BELAY_REPORT"), *run = getenv("BELAY_REPORT_APPEND");
+    if (atomic_load(&attached) || getpid() != loader || where == NULL || where[0] == '\0' ||
+        run == NULL || strcmp(run, "on") != 0 || parse_destinations(where) != BLY_OK)
+        return false;
+    size_t kept = 0;
+    for (size_t i = 0; i < destinations.n; i++)
+        if (blyi_report_file_is_unused(&destinations.file[i]))
+            destinations.file[kept++] = destinations.file[i];
+    destinations.n = kept;
+    return kept > 0;
+}
+
+static bool should_report(void)
+{
+    if (atomic_exchange(&wanted, false))
+        return blyi_account_is_own();
+    return should_say_unused();
+}
+
 __attribute__((destructor)) static void report_at_exit(void)
 {
     sigset_t held;
-    if (!atomic_exchange(&wanted, false) || !blyi_account_is_own())
+    if (!should_report())
         return;
     signals_hold(&held);
     flush_output();

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "observe/report.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "base/fail.h"
 #include "base/host.h"
+#include "observe/module.h"
 
 static int site_order(const void *left, const void *right)
 {
@@ -28,7 +28,7 @@ const struct blyi_source *blyi_report_source(const struct blyi_report *report, u
 static bly_status name_sites(struct blyi_report *report)
 {
     size_t n_groups = report->account.n_groups;
-    size_t n_accesses = report->account.n_accesses, n_all = n_groups + 2 * n_accesses;
+    size_t n_accesses = report->account.n_accesses, n_all = n_groups + 2 * n_accesses + 1;
     report->sites = blyi_host_alloc((n_all + 1) * sizeof(*report->sites));
     report->sources = blyi_host_calloc(n_all + 1, sizeof(*report->sources));
     if (report->sites == NULL || report->sources == NULL)
@@ -39,6 +39,7 @@ static bly_status name_sites(struct blyi_report *report)
         report->sites[n_groups + 2 * i] = report->account.accesses[i].site;
         report->sites[n_groups + 2 * i + 1] = report->account.accesses[i].block_site;
     }
+    report->sites[n_all - 1] = report->account.frees.site; /* 0 when none was refused */
     qsort(report->sites, n_all, sizeof(*report->sites), site_order);
     size_t n = 0;
     for (size_t i = 0; i < n_all; i++)
@@ -209,9 +210,7 @@ bly_status blyi_report_make(struct blyi_report *out)
 {
     memset(out, 0, sizeof(*out));
     out->pid = (int)getpid();
-    ssize_t n = readlink("/proc/self/exe", out->program, sizeof(out->program) - 1);
-    if (n <= 0)
-        snprintf(out->program, sizeof(out->program), "%s", program_invocation_name);
+    blyi_module_program(out->program);
 
     bly_status status = blyi_account_read(&out->account);
     if (status == BLY_OK)
@@ -225,6 +224,18 @@ bly_status blyi_report_make(struct blyi_report *out)
     if (status != BLY_OK)
         blyi_report_fini(out);
     return status;
+}
+
+bool blyi_report_is_unused(const struct blyi_report *report)
+{
+    const struct blyi_account *account = &report->account;
+    const struct blyi_account_totals *card = &account->process, *pinned = &account->pinned;
+    for (int i = 0; i < BLYI_ACCOUNT_CARDS; i++)
+        if (account->cards[i].opened)
+            return false;
+    return card->all.count + card->refused + pinned->all.count + pinned->refused +
+               account->frees.count ==
+           0;
 }
 
 void blyi_report_fini(struct blyi_report *report)

@@ -9,6 +9,7 @@
 
 #include <belay/base.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include "observe/account.h"
 #include "observe/finding.h"
@@ -38,6 +39,8 @@ struct blyi_report {
 /* E_HOST_MEMORY, E_TIMEOUT. */
 bly_status blyi_report_make(struct blyi_report *out);
 void blyi_report_fini(struct blyi_report *report);
+/* No card was opened, no memory asked for. */
+bool blyi_report_is_unused(const struct blyi_report *report);
 const struct blyi_source *blyi_report_source(const struct blyi_report *report, uint32_t site);
 
 void blyi_report_write_text(const struct blyi_report *report, FILE *out);

@@ -11,12 +11,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 #include "base/fail.h"
 #include "base/host.h"
+#include "observe/unfinished.h"
 
 #define BYTE_WATCH   0
 #define BYTE_ADD     1
@@ -30,9 +32,10 @@ static bool ends_with(const char *text, const char *end)
     return length > end_length && strcmp(text + length - end_length, end) == 0;
 }
 
-bly_status blyi_report_file_parse(const char *destination, struct blyi_report_file *out)
+bly_status blyi_report_file_parse(const char *destination, const char *folder,
+                                  struct blyi_report_file *out)
 {
-    char folder[PATH_MAX] = "";
+    char here[PATH_MAX] = "";
     struct blyi_report_file file = {.form = BLYI_REPORT_TEXT};
     if (strcmp(destination, "-") == 0) {
         file.to_stderr = true;
@@ -46,7 +49,9 @@ bly_status blyi_report_file_parse(const char *destination, struct blyi_report_fi
             BLY_E_INVALID, "BELAY_REPORT \"%s\": a report goes to - (stderr), *.txt or *.json%s",
             destination, ends_with(destination, ".html") ? "; *.html does not exist yet" : "");
     /* The program may change its folder before it ends. */
-    if (destination[0] != '/' && getcwd(folder, sizeof(folder)) == NULL)
+    if (destination[0] == '/')
+        folder = here;
+    else if (folder == NULL && (folder = getcwd(here, sizeof(here))) == NULL)
         return blyi_fail(BLY_E_INVALID, "BELAY_REPORT \"%s\": the working folder is gone (%s)",
                          destination, strerror(errno));
     int n =
@@ -58,7 +63,8 @@ bly_status blyi_report_file_parse(const char *destination, struct blyi_report_fi
     return BLY_OK;
 }
 
-bly_status blyi_report_files_parse(const char *list, struct blyi_report_files *out)
+bly_status blyi_report_files_parse(const char *list, const char *folder,
+                                   struct blyi_report_files *out)
 {
     char name[PATH_MAX];
     out->n = 0;
@@ -71,7 +77,7 @@ bly_status blyi_report_files_parse(const char *list, struct blyi_report_files *o
             return blyi_fail(BLY_E_INVALID, "BELAY_REPORT \"%s\": the path is too long", list);
         memcpy(name, at, length);
         name[length] = '\0';
-        bly_status status = blyi_report_file_parse(name, &out->file[out->n]);
+        bly_status status = blyi_report_file_parse(name, folder, &out->file[out->n]);
         if (status != BLY_OK)
             return status;
         out->n++;
@@ -95,25 +101,6 @@ static bool lock_byte(int fd, off_t byte, short type)
 static bly_status cannot(const char *what, const char *path)
 {
     return blyi_fail(BLY_E_IO, "cannot %s the report %s: %s", what, path, strerror(errno));
-}
-
-bly_status blyi_report_file_begin(struct blyi_report_file *file, bool append)
-{
-    struct stat status;
-    if (file->to_stderr || !file->shared)
-        return BLY_OK;
-    int fd = open(file->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
-    if (fd < 0)
-        return cannot("open", file->path);
-    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
-        return BLY_OK; /* a device or pipe takes what comes */
-    bool alone = lock_byte(fd, BYTE_WATCH, F_WRLCK) || errno == ENOLCK;
-    if (alone && !append && ftruncate(fd, 0) != 0)
-        return cannot("begin", file->path);
-    if (alone && (!append || status.st_size == 0))
-        file->first = getpid();
-    lock_byte(fd, BYTE_WATCH, F_RDLCK);
-    return BLY_OK;
 }
 
 static bool write_all(int fd, const char *text, size_t length)
@@ -140,8 +127,6 @@ static bool wait_for_turn(int fd)
     return false;
 }
 
-/* ---- JSON: one object, others in its list of children ---- */
-
 struct slice {
     const char *text;
     size_t length;
@@ -151,6 +136,131 @@ static struct slice slice_of(const char *text)
 {
     return (struct slice){text, strlen(text)};
 }
+
+/* Makes slices, one behind the other, the whole file. */
+static bool rewrite(int fd, const struct slice *slices, size_t n)
+{
+    off_t size = 0;
+    if (lseek(fd, 0, SEEK_SET) != 0)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        if (!write_all(fd, slices[i].text, slices[i].length))
+            return false;
+        size += (off_t)slices[i].length;
+    }
+    return ftruncate(fd, size) == 0;
+}
+
+static bool expand_path(const char *pattern, pid_t self, char path[PATH_MAX])
+{
+    size_t used = 0;
+    for (const char *p = pattern; *p != '\0'; p++) {
+        bool pid = p[0] == '%' && p[1] == 'p';
+        int n = pid ? snprintf(path + used, PATH_MAX - used, "%d", (int)self)
+                    : snprintf(path + used, PATH_MAX - used, "%c", *p);
+        used += (size_t)n;
+        if (used >= PATH_MAX)
+            return false;
+        p += pid;
+    }
+    return true;
+}
+
+static bly_status open_file(const struct blyi_report_file *file, int flags, int *fd)
+{
+    char path[PATH_MAX];
+    if (!expand_path(file->path, self_of(file), path))
+        return blyi_fail(BLY_E_INVALID, "the path of the report is too long: %s", file->path);
+    *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY | flags, 0666);
+    return *fd < 0 ? cannot("open", path) : BLY_OK;
+}
+
+/* ---- beginning ---- */
+
+static bool is_regular(int fd)
+{
+    struct stat status;
+    return fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+static bly_status make_unfinished(int fd, const struct blyi_report_file *file,
+                                  enum blyi_unfinished kind)
+{
+    char *text = file->form == BLYI_REPORT_JSON ? blyi_unfinished_text(kind) : NULL;
+    if (file->form == BLYI_REPORT_JSON && text == NULL)
+        return blyi_fail(BLY_E_HOST_MEMORY, "no host memory to begin the report %s", file->path);
+    struct slice whole = slice_of(text ? text : "");
+    bly_status status = rewrite(fd, &whole, 1) ? BLY_OK : cannot("begin", file->path);
+    free(text);
+    return status;
+}
+
+/* True: nobody's section is there; *kind tells what is. */
+static bool is_without_sections(int fd, enum blyi_unfinished *kind)
+{
+    char head[BLYI_UNFINISHED_HEAD];
+    ssize_t n = pread(fd, head, sizeof(head), 0);
+    *kind = n > 0 ? blyi_unfinished_kind(head, (size_t)n) : BLYI_UNFINISHED_NOT;
+    return n == 0 || *kind != BLYI_UNFINISHED_NOT;
+}
+
+bly_status blyi_report_file_new(const struct blyi_report_file *file)
+{
+    int fd;
+    if (file->to_stderr || !file->shared)
+        return BLY_OK;
+    bly_status status = open_file(file, 0, &fd);
+    if (status != BLY_OK)
+        return status;
+    if (is_regular(fd))
+        status = make_unfinished(fd, file, BLYI_UNFINISHED_WAITING);
+    close(fd);
+    return status;
+}
+
+static bly_status begin_shared(int fd, struct blyi_report_file *file, bool append)
+{
+    enum blyi_unfinished kind;
+    bly_status status = BLY_OK;
+    bool alone = lock_byte(fd, BYTE_WATCH, F_WRLCK) || errno == ENOLCK;
+    if (alone && (!append || is_without_sections(fd, &kind))) {
+        file->first = getpid();
+        status = make_unfinished(fd, file, BLYI_UNFINISHED_RUNNING);
+    }
+    lock_byte(fd, BYTE_WATCH, F_RDLCK);
+    return status;
+}
+
+bly_status blyi_report_file_begin(struct blyi_report_file *file, bool append)
+{
+    int fd;
+    if (file->to_stderr || (!file->shared && file->form != BLYI_REPORT_JSON))
+        return BLY_OK;
+    bly_status status = open_file(file, 0, &fd);
+    if (status != BLY_OK || !is_regular(fd))
+        return status; /* a device or pipe takes what comes */
+    if (file->shared)
+        return begin_shared(fd, file, append); /* stays open: it keeps the lock */
+    status = make_unfinished(fd, file, BLYI_UNFINISHED_RUNNING);
+    close(fd);
+    return status;
+}
+
+bool blyi_report_file_is_unused(const struct blyi_report_file *file)
+{
+    enum blyi_unfinished kind;
+    if (file->to_stderr || !file->shared)
+        return true;
+    int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return errno == ENOENT;
+    bool unused =
+        is_regular(fd) && is_without_sections(fd, &kind) && kind != BLYI_UNFINISHED_RUNNING;
+    close(fd);
+    return unused;
+}
+
+/* ---- JSON: one object, others in its list of children ---- */
 
 /* The object without its last brace, so that a key can follow: "\n}\n" is cut off. */
 static struct slice open_object(struct slice object)
@@ -185,21 +295,11 @@ static void split_file(struct slice file, struct slice *head, struct slice *chil
         *children = (struct slice){at + key, rest - end};
 }
 
-/* Writes slices one behind the other at the beginning of the file. */
-static bool rewrite(int fd, const struct slice *slices, size_t n)
-{
-    if (lseek(fd, 0, SEEK_SET) != 0 || ftruncate(fd, 0) != 0)
-        return false;
-    for (size_t i = 0; i < n; i++)
-        if (!write_all(fd, slices[i].text, slices[i].length))
-            return false;
-    return true;
-}
-
 static bool add_object(int fd, struct slice old, struct slice mine, bool mine_first)
 {
     struct slice head, children;
-    if (old.length == 0 || old.text[0] != '{')
+    if (old.length == 0 || old.text[0] != '{' ||
+        blyi_unfinished_kind(old.text, old.length) != BLYI_UNFINISHED_NOT)
         return rewrite(fd, &mine, 1);
     split_file(old, &head, &children);
     struct slice key = slice_of(CHILDREN_KEY), end = slice_of(CHILDREN_END);
@@ -233,42 +333,22 @@ static bly_status add_json(int fd, const struct blyi_report_file *file, struct s
 
 /* ---- */
 
-static bool expand_path(const char *pattern, pid_t self, char path[PATH_MAX])
-{
-    size_t used = 0;
-    for (const char *p = pattern; *p != '\0'; p++) {
-        bool pid = p[0] == '%' && p[1] == 'p';
-        int n = pid ? snprintf(path + used, PATH_MAX - used, "%d", (int)self)
-                    : snprintf(path + used, PATH_MAX - used, "%c", *p);
-        used += (size_t)n;
-        if (used >= PATH_MAX)
-            return false;
-        p += pid;
-    }
-    return true;
-}
-
 bly_status blyi_report_file_add(const struct blyi_report_file *file, const char *text,
                                 size_t length)
 {
-    char path[PATH_MAX];
+    int fd;
     if (file->to_stderr)
         return write_all(STDERR_FILENO, text, length) ? BLY_OK : cannot("write", "to stderr");
-    if (!expand_path(file->path, self_of(file), path))
-        return blyi_fail(BLY_E_INVALID, "the path of the report is too long: %s", file->path);
     bool append = file->form == BLYI_REPORT_TEXT && file->shared;
-    bool fresh = !file->shared;
-    int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY | (append ? O_APPEND : 0);
-    int fd = open(path, flags | (fresh ? O_TRUNC : 0), 0666);
-    if (fd < 0)
-        return cannot("open", path);
-    bly_status status = BLY_OK;
+    bly_status status = open_file(file, append ? O_APPEND : file->shared ? 0 : O_TRUNC, &fd);
+    if (status != BLY_OK)
+        return status;
     if (!wait_for_turn(fd))
-        status = blyi_fail(BLY_E_TIMEOUT, "another process keeps the report %s", path);
+        status = blyi_fail(BLY_E_TIMEOUT, "another process keeps the report %s", file->path);
     else if (file->form == BLYI_REPORT_JSON)
         status = add_json(fd, file, (struct slice){text, length});
     else if (!write_all(fd, text, length))
-        status = cannot("write", path);
+        status = cannot("write", file->path);
     close(fd);
     return status;
 }

@@ -8,6 +8,8 @@
  *            of the first one's
  *   a,b      several of these, with commas between
  *
+ * A JSON file holds an object that says "unfinished" until the first section comes.
+ *
  * "%p" in the name is the process id, so that nobody shares. Otherwise the file is begun anew by
  * the first process that watches while no other one does (a record lock on its first byte tells),
  * unless REPORT_APPEND is on: `belay run` has begun it then.
@@ -31,9 +33,11 @@ struct blyi_report_file {
     pid_t self;          /* in whose name; 0: the calling process */
 };
 
-/* Understands a destination; touches no file.
+/* Understands a destination; touches no file. A relative path begins in `folder`, NULL: in the
+ * working folder.
  * E_INVALID  not a form that exists (the sentence names those that do), or too long a path */
-bly_status blyi_report_file_parse(const char *destination, struct blyi_report_file *out);
+bly_status blyi_report_file_parse(const char *destination, const char *folder,
+                                  struct blyi_report_file *out);
 
 #define BLYI_REPORT_FILES_MAX 4
 
@@ -44,10 +48,16 @@ struct blyi_report_files {
 
 /* The same for a list with commas. E_INVALID also for an empty place or more than
  * BLYI_REPORT_FILES_MAX of them. */
-bly_status blyi_report_files_parse(const char *list, struct blyi_report_files *out);
+bly_status blyi_report_files_parse(const char *list, const char *folder,
+                                   struct blyi_report_files *out);
 
-/* Begins a shared file, see above; the others need nothing. E_IO. */
+/* Begins a shared file for processes that join it with `append`, as `belay run` does; the others
+ * need nothing. E_IO. */
+bly_status blyi_report_file_new(const struct blyi_report_file *file);
+/* Begins or joins the file, see above, for this process. E_IO, E_HOST_MEMORY. */
 bly_status blyi_report_file_begin(struct blyi_report_file *file, bool append);
+/* True when no process has reported there or is about to, as far as the file tells. */
+bool blyi_report_file_is_unused(const struct blyi_report_file *file);
 
 /* Adds this process's section: `text` ends with a newline, JSON is one object. E_IO; E_TIMEOUT:
  * another process writes for more than two seconds; E_HOST_MEMORY. */

@@ -50,6 +50,16 @@ static void begin_totals(struct blyi_json *json, const char *key,
     blyi_json_uint(json, "peak_backed", totals->peak_backed);
 }
 
+static void put_frees_refused(struct blyi_json *json, const struct blyi_report *report)
+{
+    char text[BLYI_SOURCE_TEXT];
+    const struct blyi_account_refused_frees *frees = &report->account.frees;
+    blyi_json_uint(json, "frees_refused", frees->count);
+    if (frees->count > 0)
+        blyi_json_text(json, "frees_refused_last",
+                       blyi_source_text(blyi_report_source(report, frees->site), text));
+}
+
 static void put_waste(struct blyi_json *json, const struct blyi_report *report)
 {
     blyi_json_begin_object(json, "waste");
@@ -210,12 +220,15 @@ void blyi_report_write_json(const struct blyi_report *report, FILE *out)
     struct blyi_json json;
     blyi_json_init(&json, out);
     blyi_json_begin_object(&json, NULL);
+    if (blyi_report_is_unused(report))
+        blyi_json_bool(&json, "unused", true); /* the first key: see unfinished.c */
     blyi_json_text(&json, "version", bly_version());
     blyi_json_text(&json, "program", report->program);
     blyi_json_int(&json, "pid", report->pid);
     put_cards(&json, account);
     begin_totals(&json, "process", &account->process);
     blyi_json_uint(&json, "untracked", account->untracked);
+    put_frees_refused(&json, report);
     blyi_json_end_object(&json);
     begin_totals(&json, "pinned", &account->pinned);
     put_tally(&json, &account->pinned.all);

@@ -78,7 +78,7 @@ static void write_figures(const struct blyi_report *report, FILE *out)
         snprintf(name, sizeof(name), "card %d", i);
         put_row(out, name, "peak", card->peak, card->peak_backed);
         put_row(out, "", "at exit", card->live.asked, card->live.backed);
-        fprintf(out, "%-9s %-9s of %s, the runtime takes %s\n", "", "total",
+        fprintf(out, "%-9s %-9s %s, of which the runtime takes %s\n", "", "total",
                 blyi_size_text(card->total, total), blyi_size_text(card->overhead, overhead));
     }
     if (n_cards != 1)
@@ -87,12 +87,14 @@ static void write_figures(const struct blyi_report *report, FILE *out)
         put_totals(out, "pinned", &account->pinned);
 }
 
-static void write_calls(const struct blyi_account *account, FILE *out)
+static void write_calls(const struct blyi_report *report, FILE *out)
 {
+    char site[BLYI_SOURCE_TEXT];
+    const struct blyi_account *account = &report->account;
     const struct blyi_account_totals *card = &account->process, *pinned = &account->pinned;
     fprintf(out,
             "\ncard memory    %" PRIu64 " allocation%s, %" PRIu64 " free%s, %" PRIu64
-            " taken back by a reset, %" PRIu64 " refused\n",
+            " taken back by reset or finalise, %" PRIu64 " refused\n",
             card->all.count, plural(card->all.count), card->frees, plural(card->frees), card->reset,
             card->refused);
     if (pinned->all.count + pinned->refused > 0)
@@ -101,6 +103,9 @@ static void write_calls(const struct blyi_account *account, FILE *out)
                 " refused\n",
                 pinned->all.count, plural(pinned->all.count), pinned->frees, plural(pinned->frees),
                 pinned->refused);
+    if (account->frees.count > 0)
+        fprintf(out, "frees refused  %" PRIu64 ", last at %s\n", account->frees.count,
+                site_text(report, account->frees.site, site));
     if (account->streams.made > 0)
         fprintf(out,
                 "streams        %" PRIu64 " created, %" PRIu64 " destroyed, at most %" PRIu64
@@ -205,7 +210,7 @@ static void write_advice(const struct blyi_report *report, FILE *out)
         if (group == NULL)
             return;
         if (n == 0)
-            fprintf(out, "\nwhat rounding costs (aclrtMalloc adds 32 bytes), at most at once\n");
+            fprintf(out, "\nwhat the 32 bytes that aclrtMalloc adds cost at the worst moment\n");
         fprintf(out, "  %s: use aclrtMallocAlign32 here, saves %s\n",
                 site_text(report, group->site, site), blyi_size_text(group->saving_peak, size));
     }
@@ -252,10 +257,7 @@ static void write_findings(const struct blyi_report *report, FILE *out)
         if (finding->block_site != 0)
             fprintf(out, "   %s %s\n", blyi_role_words(BLYI_ROLE_ALLOC),
                     site_text(report, finding->block_site, site));
-        bool same = i + 1 < report->n_findings && i + 1 < MAX_FINDINGS &&
-                    report->findings[i + 1].kind == finding->kind;
-        if (!same)
-            fprintf(out, "   to do: %s\n", blyi_finding_cure(finding->kind));
+        fprintf(out, "   to do: %s\n", blyi_finding_cure(finding));
     }
     if (report->n_findings > MAX_FINDINGS)
         fprintf(out, "\n... and %zu more; a report in JSON has all\n",
@@ -293,12 +295,16 @@ void blyi_report_write_text(const struct blyi_report *report, FILE *out)
 {
     fprintf(out, "==== Belay %s: memory of %s, process %d ====\n\n", bly_version(), report->program,
             report->pid);
-    write_figures(report, out);
-    write_calls(&report->account, out);
-    write_waste(report, out);
-    write_holders(report, out);
-    write_advice(report, out);
-    write_refused(report, out);
-    write_findings(report, out);
+    if (blyi_report_is_unused(report)) {
+        fputs("no card was used\n", out);
+    } else {
+        write_figures(report, out);
+        write_calls(report, out);
+        write_waste(report, out);
+        write_holders(report, out);
+        write_advice(report, out);
+        write_refused(report, out);
+        write_findings(report, out);
+    }
     write_summary(report, out);
 }

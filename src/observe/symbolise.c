@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -19,7 +20,7 @@
 #include "base/host.h"
 #include "base/option.h"
 #include "base/site.h"
-#include "observe/module.h"
+#include "observe/place.h"
 
 static char no_text[] = "(no host memory for a name)";
 static char no_file[] = "";
@@ -49,13 +50,11 @@ static bool write_request(struct buffer *request, const uint32_t *sites, size_t 
 {
     for (size_t i = 0; i < n; i++) {
         struct blyi_module module;
-        const char *pc = blyi_site_pc(sites[i]);
         if (!buffer_room(request, sizeof(module.path) + BLYI_BUILD_ID_TEXT + 32))
             return false;
         char *to = request->text + request->length;
         size_t room = request->capacity - request->length;
-        /* A return address may lie behind the call's line, even behind the function. */
-        if (pc != NULL && blyi_module_find(pc - 1, &module) && !strpbrk(module.path, "\t\n"))
+        if (blyi_place_find(sites[i], &module) && !strpbrk(module.path, "\t\n"))
             request->length += (size_t)snprintf(to, room, "%s\t%llx\t%s\n", module.path,
                                                 (unsigned long long)module.offset, module.build_id);
         else
@@ -261,13 +260,26 @@ static char *copy_or(const char *text, size_t length, char *fallback)
     return copy;
 }
 
+/* The helper was asked for the byte before the return address, which names the site. */
+static char *with_offset(const char *name, size_t length, uint64_t offset)
+{
+    char text[BLYI_SOURCE_TEXT + 24];
+    if (length > BLYI_SOURCE_TEXT)
+        length = BLYI_SOURCE_TEXT;
+    int n = snprintf(text, sizeof(text), "%.*s+0x%" PRIx64, (int)length, name, offset + 1);
+    return copy_or(text, (size_t)n, no_text);
+}
+
 static void read_line(const char *line, const char *end, struct blyi_source *out)
 {
     const char *tab = memchr(line, '\t', (size_t)(end - line));
     const char *tab2 = tab ? memchr(tab + 1, '\t', (size_t)(end - tab - 1)) : NULL;
     if (tab2 == NULL)
         return;
-    if (tab > line)
+    const char *tab3 = memchr(tab2 + 1, '\t', (size_t)(end - tab2 - 1));
+    if (tab > line && tab3 != NULL && tab3 + 1 < end)
+        out->function = with_offset(line, (size_t)(tab - line), strtoull(tab3 + 1, NULL, 16));
+    else if (tab > line)
         out->function = copy_or(line, (size_t)(tab - line), no_text);
     if (tab2 > tab + 1) {
         out->file = copy_or(tab + 1, (size_t)(tab2 - tab - 1), no_file);
@@ -304,6 +316,21 @@ static void ask_helper(const uint32_t *sites, size_t n, struct blyi_source *out)
     blyi_host_free(answer.text);
 }
 
+/* False while the module is loaded: its symbols tell more. */
+static bool unloaded_text(uint32_t site, char text[BLYI_SITE_TEXT])
+{
+    struct blyi_module then, now;
+    const char *pc = blyi_site_pc(site);
+    if (!blyi_place_find(site, &then) ||
+        (blyi_module_find(pc - 1, &now) && now.offset == then.offset &&
+         !strcmp(now.path, then.path)))
+        return false;
+    const char *slash = strrchr(then.path, '/');
+    snprintf(text, BLYI_SITE_TEXT, "0x%" PRIx64 " (%.64s, unloaded)", then.offset + 1,
+             slash ? slash + 1 : then.path);
+    return true;
+}
+
 void blyi_symbolise(const uint32_t *sites, size_t n, struct blyi_source *out)
 {
     for (size_t i = 0; i < n; i++)
@@ -314,7 +341,8 @@ void blyi_symbolise(const uint32_t *sites, size_t n, struct blyi_source *out)
         char text[BLYI_SITE_TEXT];
         if (out[i].function != NULL)
             continue;
-        blyi_site_text(sites[i], text);
+        if (!unloaded_text(sites[i], text))
+            blyi_site_text(sites[i], text);
         out[i].function = copy_or(text, strlen(text), no_text);
     }
 }

@@ -8,7 +8,8 @@
  *
  * Sent to the helper, one line an address: MODULE <tab> OFFSET <tab> BUILD-ID (hex; may be empty).
  * OFFSET is hexadecimal, an address as the module's file counts them. It answers one line each:
- * FUNCTION <tab> FILE <tab> LINE, where what is not known is empty.
+ * FUNCTION <tab> FILE <tab> LINE <tab> OFFSET, where what is not known is empty. OFFSET is how far,
+ * in hexadecimal, the address lies behind the function's start; told when the line is not known.
  */
 #ifndef BLYI_SYMBOLISE_H
 #define BLYI_SYMBOLISE_H
@@ -17,7 +18,7 @@
 #include <stdint.h>
 
 struct blyi_source {
-    char *function; /* never NULL after blyi_symbolise() */
+    char *function; /* never NULL after blyi_symbolise(); "name+0x96" without a line */
     char *file;     /* "" when unknown */
     uint32_t line;
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A program as users write it: one block is freed, two leak, and a stream as well.
+ * A program as users write it: one block is freed, two leak, and a stream as well. "unused" uses
+ * no card, "twice" frees what is free.
  */
 #include <acl/acl.h>
 #include <stdio.h>
@@ -19,7 +20,10 @@ int main(int argc, char **argv)
 {
     void *workspace = NULL;
     aclrtStream stream = NULL;
+    const char *how = argc > 1 ? argv[1] : "";
     size_t free_bytes = 0, total = 0;
+    if (strcmp(how, "unused") == 0)
+        return 0;
     if (aclInit(NULL) != ACL_SUCCESS || aclrtSetDevice(0) != ACL_SUCCESS)
         return 1;
     aclrtGetMemInfo(ACL_HBM_MEM, &free_bytes, &total);
@@ -29,7 +33,11 @@ int main(int argc, char **argv)
     load_weights(1000);
     aclrtFree(workspace);
     aclrtCreateStream(&stream);
-    if (argc > 1 && strcmp(argv[1], "abort") == 0)
+    if (strcmp(how, "twice") == 0) {
+        aclrtFree(workspace);
+        aclrtFreeHost(workspace);
+    }
+    if (strcmp(how, "abort") == 0)
         abort();
-    return argc > 1 ? atoi(argv[1]) : 0;
+    return atoi(how);
 }

@@ -423,6 +423,35 @@ TEST(unmap_while_work_is_queued)
     }
 }
 
+/* The same while the task is in the middle, or about to begin or to end. */
+TEST(unmap_while_work_runs)
+{
+    aclrtStream s;
+    setenv("BELAY_HBM", "1GiB", 1);
+    OK(aclrtSetDevice(0));
+    OK(aclrtCreateStream(&s));
+    int failed = 0;
+    for (int run = 0; run < 40; run++) {
+        aclrtDrvMemHandle h = phys(64 * MIB);
+        char *v = va(64 * MIB);
+        OK(aclrtMapMem(v, 64 * MIB, 0, h, 0));
+        if (run == 0)
+            OK(aclrtMemset(v, 64 * MIB, 0, 64 * MIB)); /* frames are resident from here on */
+        OK(aclrtMemsetAsync(v, 64 * MIB, 1, 64 * MIB, s));
+        usleep((useconds_t)(run * 100));
+        OK(aclrtUnmapMem(v));
+        OK(aclrtFreePhysical(h));
+        aclError code = aclrtSynchronizeStream(s);
+        if (code != 0) {
+            CHECK_EQ(code, 507013);
+            CHECK_MESSAGE("us ago at ");
+            failed++;
+        }
+        OK(aclrtReleaseMemAddress(v));
+    }
+    printf("tasks that met an unmapped range: %d of 40\n", failed);
+}
+
 static void handles_without_an_address(int run)
 {
     char *d = NULL;
@@ -552,6 +581,7 @@ int main(void)
         cmocka_unit_test(properties),
         cmocka_unit_test(memory_of_the_host),
         cmocka_unit_test(unmap_while_work_is_queued),
+        cmocka_unit_test(unmap_while_work_runs),
         cmocka_unit_test(leaked_handles),
         cmocka_unit_test(reset_and_finalise),
         cmocka_unit_test(kinds_of_addresses),

@@ -72,8 +72,8 @@ static void map(struct worker *w, int i)
     bool is_free = true;
     for (uint32_t k = 0; k < h->frames; k++)
         is_free = is_free && !w->busy[slot + k];
-    bly_status status = blyi_mapping_make(w->range + slot * FRAME, h->frames * FRAME, 0, h->handle,
-                                          true, 8);
+    bly_status status =
+        blyi_mapping_make(w->range + slot * FRAME, h->frames * FRAME, 0, h->handle, true, 8);
     require(status == (is_free ? BLY_OK : BLY_E_INVALID));
     if (!is_free)
         return;
@@ -121,8 +121,8 @@ static void copy(struct worker *w, uint32_t to, uint32_t from)
     int *dst = frame_at(w, to), *src = frame_at(w, from);
     if (to == from)
         return;
-    bly_status status = blyi_copy_now((void *)(w->range + to * FRAME),
-                                      (void *)(w->range + from * FRAME), FRAME);
+    bly_status status =
+        blyi_copy_now((void *)(w->range + to * FRAME), (void *)(w->range + from * FRAME), FRAME);
     require(status == (dst && src ? BLY_OK : BLY_E_FAULT));
     if (dst && src)
         *dst = *src;

@@ -7,14 +7,18 @@
 #include "command.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/host.h"
 #include "base/option.h"
+#include "base/sys.h"
 #include "install.h"
+#include "npu/card.h"
+#include "npu/model.h"
+#include "npu/peer.h"
 #include "observe/report_file.h"
 #include "program.h"
 
@@ -32,6 +36,13 @@ static int unknown_option(const char *name)
     return usage_error("run", "run: no option \"--%s\"; belay options lists them", name);
 }
 
+/* FAIL_HOST and FAIL_SYSTEM take effect as they are set; they are meant for the program. */
+static void disarm(void)
+{
+    blyi_host_fail_nth(0);
+    blyi_sys_fail_nth(0, 0);
+}
+
 static int set_option(const char *name, const char *value)
 {
     int option = blyi_option_find(name);
@@ -42,6 +53,7 @@ static int set_option(const char *name, const char *value)
     if (blyi_option_set((enum blyi_option)option, value) != BLY_OK)
         return usage_error("run", "run: %s", bly_last_error());
     setenv(blyi_option_info((enum blyi_option)option)->variable, value, 1);
+    disarm();
     return 0;
 }
 
@@ -70,17 +82,34 @@ static int take_options(int argc, char **argv, int *at)
     return 0;
 }
 
-static bool begin_file(const struct blyi_report_file *file)
+static bool is_builtin_model(const char *name)
 {
-    if (file->to_stderr || !file->shared)
-        return true;
-    int fd = open(file->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0) {
-        say("run: cannot write the report %s: %s", file->path, strerror(errno));
-        return false;
+    for (int i = 0; blyi_model_builtin(i) != NULL; i++)
+        if (strcmp(blyi_model_builtin(i)->name, name) == 0)
+            return true;
+    return false;
+}
+
+/* The program may have left this folder when these files are read. */
+static void make_paths_absolute(void)
+{
+    static const enum blyi_option paths[] = {BLYI_OPT_MODEL, BLYI_OPT_SYMBOLIZER};
+    for (size_t i = 0; i < BLYI_COUNT(paths); i++) {
+        char path[PATH_MAX];
+        const char *value = blyi_option_text(paths[i]);
+        bool is_path = paths[i] != BLYI_OPT_MODEL || !is_builtin_model(value);
+        if (is_path && value[0] != '\0' && realpath(value, path) != NULL)
+            setenv(blyi_option_info(paths[i])->variable, path, 1);
     }
-    close(fd);
-    return true;
+}
+
+/* What any program would fail of at its first call is told before it starts. */
+static int check_options(void)
+{
+    bool can;
+    if (blyi_card_check_options() != BLY_OK || blyi_peer_can(0, 0, &can) != BLY_OK)
+        return usage_error("run", "run: %s", bly_last_error());
+    return 0;
 }
 
 /* Report files are begun here and not by the first process that watches, so that programs that
@@ -94,15 +123,17 @@ static int begin_report(void)
         where = "-";
     if (where[0] == '\0')
         return 0;
-    if (blyi_report_files_parse(where, &files) != BLY_OK)
+    if (blyi_report_files_parse(where, NULL, &files) != BLY_OK)
         return usage_error("run", "run: %s", bly_last_error());
     size_t used = 0;
     bool begin = begun == NULL || strcmp(begun, "on") != 0;
     for (size_t i = 0; i < files.n; i++) {
         const char *path = files.file[i].to_stderr ? "-" : files.file[i].path;
         used += (size_t)snprintf(places + used, sizeof(places) - used, "%s%s", i ? "," : "", path);
-        if (begin && !begin_file(&files.file[i]))
+        if (begin && blyi_report_file_new(&files.file[i]) != BLY_OK) {
+            say("run: %s", bly_last_error());
             return EXIT_USAGE;
+        }
     }
     setenv("BELAY_REPORT", places, 1); /* absolute: children may have other folders */
     setenv("BELAY_REPORT_APPEND", "on", 1);
@@ -139,7 +170,12 @@ static int preload(const struct program *program, const char *library)
 static int set_library_path(const struct program *program)
 {
     char folder[PATH_MAX], library[PATH_MAX];
-    if (!install_library_folder(folder) || !install_library(library)) {
+    if (!install_library_folder(folder)) {
+        say("run: this command cannot tell which folder it is in: /proc is not mounted, and it was "
+            "not started by a path");
+        return EXIT_CANNOT_RUN;
+    }
+    if (!install_library(library)) {
         say("run: libascendcl.so is not where it belongs beside this command: %s", folder);
         return EXIT_CANNOT_RUN;
     }
@@ -164,6 +200,8 @@ static int run(int argc, char **argv)
 {
     struct program program;
     int at = 0;
+    blyi_option_is_default(BLYI_OPT_FAIL_HOST); /* reads the environment */
+    disarm();
     int status = take_options(argc, argv, &at);
     if (status != 0)
         return status;
@@ -171,11 +209,14 @@ static int run(int argc, char **argv)
         return usage_error("run", "run: no program given");
     status = program_look(argv[at], &program);
     if (status == 0)
+        status = check_options();
+    if (status == 0)
         status = set_library_path(&program);
     if (status == 0)
         status = begin_report();
     if (status != 0)
         return status;
+    make_paths_absolute();
     execvp(argv[at], argv + at);
     status = errno == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
     say("run: %s: %s", argv[at], strerror(errno));

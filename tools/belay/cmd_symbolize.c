@@ -5,6 +5,7 @@
  */
 #include "command.h"
 
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,9 +71,12 @@ static void answer(const char *path, const char *offset_text, const char *build_
         printf("%s\t%s\t", source.function, source.file);
         if (source.line > 0)
             printf("%d", source.line);
+        putchar('\t');
+        if (source.has_behind)
+            printf("%" PRIx64, source.behind);
         putchar('\n');
     } else {
-        puts("\t\t");
+        puts("\t\t\t");
     }
 }
 
@@ -112,12 +116,14 @@ const struct command command_symbolize = {
     .name = "symbolize",
     .usage = "[MODULE OFFSET...]",
     .summary = "Name function, file and line of code addresses.",
-    .help = "MODULE is a program or library, OFFSET a hexadecimal address as the file counts\n"
-            "them. Each answer is a line: function, tab, file, tab, line; what is not known is\n"
-            "empty. Without arguments the questions come from stdin, one a line: MODULE, tab,\n"
-            "OFFSET, and after another tab the build id that the module must have.\n"
-            "Reports use this by themselves.\n"
-            "\n"
-            "example: belay symbolize ./service 11a9\n",
+    .help =
+        "MODULE is a program or library, OFFSET a hexadecimal address as the file counts\n"
+        "them. Each answer is a line: function, tab, file, tab, line, tab, and, where the line\n"
+        "is not known, how far behind the function's start the address is, hexadecimal. What\n"
+        "is not known is empty. Without arguments the questions come from stdin, one a line:\n"
+        "MODULE, tab, OFFSET, and after another tab the build id that the module must have.\n"
+        "Reports use this by themselves.\n"
+        "\n"
+        "example: belay symbolize ./service 11a9\n",
     .run = run,
 };

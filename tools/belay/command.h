@@ -21,7 +21,7 @@ struct command {
 };
 
 extern const struct command command_run, command_doctor, command_options, command_symbolize,
-    command_version;
+    command_version, command_checkpoint, command_plan;
 
 /* "belay: " + message, newline added. */
 void say(const char *fmt, ...) BLYI_PRINTF(1, 2);

@@ -102,11 +102,22 @@ void check_cgroup(struct result *result)
         put_advice(result, "give the container more memory");
 }
 
+static void put_unreadable(struct result *result, const char *setting)
+{
+    put_value(result, "unknown: %s cannot be read", setting);
+    put_meaning(result, LEVEL_NOTE, "Belay takes the kernel's default for granted");
+    put_advice(result, "mount /proc");
+}
+
 void check_overcommit(struct result *result)
 {
     char line[32];
     read_line_of("/proc/sys/vm/overcommit_memory", line, sizeof(line));
-    put_value(result, "vm.overcommit_memory = %s", line[0] ? line : "unknown");
+    if (line[0] == '\0') {
+        put_unreadable(result, "vm.overcommit_memory");
+        return;
+    }
+    put_value(result, "vm.overcommit_memory = %s", line);
     if (strcmp(line, "2") != 0) {
         put_meaning(result, LEVEL_OK, "address space can be reserved without memory behind it");
         return;
@@ -148,7 +159,11 @@ void check_map_count(struct result *result)
 {
     char line[32];
     long count = strtol(read_line_of("/proc/sys/vm/max_map_count", line, sizeof(line)), NULL, 10);
-    put_value(result, "vm.max_map_count = %s", line[0] ? line : "unknown");
+    if (line[0] == '\0') {
+        put_unreadable(result, "vm.max_map_count");
+        return;
+    }
+    put_value(result, "vm.max_map_count = %s", line);
     if (count >= 65530) {
         put_meaning(result, LEVEL_OK,
                     "Belay uses at most three quarters, so that the program's own memory "

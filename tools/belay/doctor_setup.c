@@ -12,6 +12,7 @@
 #include <belay/base.h>
 #include "base/option.h"
 #include "install.h"
+#include "npu/card.h"
 
 void check_library(struct result *result)
 {
@@ -89,6 +90,12 @@ void check_variables(struct result *result)
             put_advice(result, "belay options lists names and ranges");
             return;
         }
+    }
+    if (blyi_card_check_options() != BLY_OK) {
+        put_value(result, "%s", bly_last_error());
+        put_meaning(result, LEVEL_PROBLEM, "no program can open a card with this setting");
+        put_advice(result, "belay options lists names and ranges");
+        return;
     }
     put_value(result, "%d BELAY_* set", n);
     put_meaning(result, LEVEL_OK,

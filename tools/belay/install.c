@@ -5,14 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "observe/module.h"
 
 bool install_library_folder(char folder[PATH_MAX])
 {
     char self[PATH_MAX], joined[PATH_MAX + 16];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    if (n <= 0)
-        return false;
-    self[n] = '\0';
+    blyi_module_program(self);
     char *slash = strrchr(self, '/');
     if (slash == NULL)
         return false;

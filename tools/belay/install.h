@@ -8,7 +8,8 @@
 #include <limits.h>
 #include <stdbool.h>
 
-/* The folder where libascendcl.so must be. False when this command's own path is unknown. */
+/* The folder where libascendcl.so must be. False when this command's own path is unknown: it
+ * needs /proc, or to be started by a path. */
 bool install_library_folder(char folder[PATH_MAX]);
 /* Folder + "/libascendcl.so", and whether it can be read. */
 bool install_library(char path[PATH_MAX]);

@@ -12,7 +12,8 @@
 #include "base/log.h"
 
 static const struct command *const commands[] = {
-    &command_run, &command_doctor, &command_options, &command_symbolize, &command_version,
+    &command_run,  &command_doctor,     &command_options, &command_symbolize,
+    &command_plan, &command_checkpoint, &command_version,
 };
 
 void say(const char *fmt, ...)

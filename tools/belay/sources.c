@@ -3,6 +3,7 @@
 
 #include <dwarf.h>
 #include <elfutils/libdwfl.h>
+#include <libiberty/demangle.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,6 +73,21 @@ static void copy_text(char *to, size_t size, const char *from)
             *to = '?';
 }
 
+#define NAME_MAX_SHOWN 200 /* of names of templates, the beginning tells enough */
+
+/* As a programmer writes it, when it is a name of C++ or Rust. */
+static void copy_function(struct source *out, const char *name)
+{
+    char *plain = NULL;
+    if (name[0] == '_' && (name[1] == 'Z' || name[1] == 'R'))
+        plain = cplus_demangle(name, DMGL_AUTO | DMGL_PARAMS | DMGL_ANSI);
+    const char *shown = plain ? plain : name;
+    copy_text(out->function, sizeof(out->function), shown);
+    if (strlen(shown) > NAME_MAX_SHOWN)
+        memcpy(out->function + NAME_MAX_SHOWN, "...", 4);
+    free(plain);
+}
+
 /* The compilation unit around an address. The quick way needs .debug_aranges, which clang does
  * not write; the other looks into every unit. */
 static Dwarf_Die *unit_of(Dwfl_Module *module, uint64_t offset, Dwarf_Addr *bias)
@@ -85,6 +101,14 @@ static Dwarf_Die *unit_of(Dwfl_Module *module, uint64_t offset, Dwarf_Addr *bias
     return NULL;
 }
 
+/* The mangled name has namespace, class and parameters. */
+static const char *name_of_die(Dwarf_Die *die)
+{
+    Dwarf_Attribute attribute;
+    const char *name = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute));
+    return name ? name : dwarf_diename(die);
+}
+
 /* The innermost scope that is a function, inlined or not. */
 static bool function_of_die(Dwarf_Die *unit, Dwarf_Addr address, struct source *out)
 {
@@ -93,9 +117,9 @@ static bool function_of_die(Dwarf_Die *unit, Dwarf_Addr address, struct source *
     bool found = false;
     for (int i = 0; i < n && !found; i++) {
         int tag = dwarf_tag(&scopes[i]);
-        const char *name = dwarf_diename(&scopes[i]);
+        const char *name = name_of_die(&scopes[i]);
         if ((tag == DW_TAG_inlined_subroutine || tag == DW_TAG_subprogram) && name != NULL) {
-            copy_text(out->function, sizeof(out->function), name);
+            copy_function(out, name);
             found = true;
         }
     }
@@ -105,10 +129,14 @@ static bool function_of_die(Dwarf_Die *unit, Dwarf_Addr address, struct source *
 
 static bool function_of_symbol(Dwfl_Module *module, uint64_t offset, struct source *out)
 {
-    const char *name = dwfl_module_addrname(module, offset);
+    GElf_Sym symbol;
+    GElf_Off behind = 0;
+    const char *name = dwfl_module_addrinfo(module, offset, &behind, &symbol, NULL, NULL, NULL);
     if (name == NULL || name[0] == '\0')
         return false;
-    copy_text(out->function, sizeof(out->function), name);
+    copy_function(out, name);
+    out->behind = behind;
+    out->has_behind = true;
     return true;
 }
 
@@ -138,10 +166,16 @@ bool sources_find(struct sources *sources, uint64_t offset, struct source *out)
         return false;
     Dwarf_Addr bias = 0;
     Dwarf_Die *unit = unit_of(sources->module, offset, &bias);
-    bool found = unit != NULL && function_of_die(unit, offset - bias, out);
-    if (!found)
-        found = function_of_symbol(sources->module, offset, out);
     if (unit != NULL)
         file_of_line(unit, offset - bias, out);
-    return found || out->file[0] != '\0';
+    /* Without a line, the distance from the symbol must tell calls apart. */
+    bool has_line = out->file[0] != '\0';
+    bool found = !has_line && function_of_symbol(sources->module, offset, out);
+    if (!found)
+        found = unit != NULL && function_of_die(unit, offset - bias, out);
+    if (!found && has_line) {
+        function_of_symbol(sources->module, offset, out);
+        out->has_behind = false;
+    }
+    return found || has_line;
 }

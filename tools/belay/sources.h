@@ -13,9 +13,11 @@
 struct sources; /* one module, opened */
 
 struct source {
-    char function[512]; /* "" when unknown; of the innermost inlined call */
+    char function[512]; /* "" when unknown; of the innermost inlined call; demangled */
     char file[PATH_MAX];
     int line;
+    bool has_behind; /* the line is not known, the function is by its symbol */
+    uint64_t behind; /* bytes from the function's start */
 };
 
 /* NULL when the file cannot be read, is no ELF file, or has another build id than `build_id`

@@ -122,7 +122,7 @@ aclError bly_acl_aclrtPointerGetAttributes(const void *ptr, aclrtPtrAttributes *
                           ptr == NULL ? "ptr" : "attributes");
     aclrtPtrAttributes found = {.location = {.type = ACL_MEM_LOCATION_TYPE_UNREGISTERED}};
     struct blyi_pointer_quick quick;
-    if (likely(blyi_pointer_quick(ptr, &quick))) {
+    if (likely(blyi_pointer_quick(ptr, &quick) || blyi_pointer_partial(ptr, &quick))) {
         found.pageSize = (uint32_t)blyi_page_bytes(quick.page_kind);
         found.location.type =
             quick.card < 0 ? ACL_MEM_LOCATION_TYPE_HOST : ACL_MEM_LOCATION_TYPE_DEVICE;

@@ -69,6 +69,15 @@ int main(int argc, char **argv)
 {
     const char *how = argc > 1 ? argv[1] : "";
     arguments = argv;
+    if (strcmp(how, "unused") == 0) { /* its child is no program of its own */
+        pid_t pid = fork();
+        if (pid == 0)
+            exit(0);
+        waitpid(pid, NULL, 0);
+        return 7;
+    }
+    if (strcmp(how, "chdir") == 0 && chdir("/") != 0)
+        return 1;
     blyi_observe_attach();
     blyi_observe_attach();
     if (strcmp(how, "quiet") == 0)
@@ -84,6 +93,8 @@ int main(int argc, char **argv)
         return end_with_children();
     if (strcmp(how, "signal") == 0)
         raise(SIGTERM);
+    if (strcmp(how, "kill") == 0)
+        raise(SIGKILL);
     if (strcmp(how, "close") == 0)
         for (int fd = 0; fd < 64; fd++)
             close(fd);

@@ -30,6 +30,15 @@ __attribute__((noinline)) static uintptr_t plain(void)
     return place;
 }
 
+/* A name as C++ has it: Model::load(unsigned long). */
+__attribute__((noinline)) uintptr_t model_load(void) __asm__("_ZN5Model4loadEm");
+uintptr_t model_load(void)
+{
+    uintptr_t place = here();
+    __asm__ volatile("" : "+r"(place));
+    return place;
+}
+
 __attribute__((noinline)) static uintptr_t caller(void)
 {
     uintptr_t place = inlined();
@@ -41,7 +50,8 @@ int main(void)
 {
     uintptr_t base = (uintptr_t)__executable_start;
     uintptr_t in_plain = plain() - base - 1, in_inlined = caller() - base - 1;
-    printf("%llx %d %llx %d\n", (unsigned long long)in_plain, plain_line,
-           (unsigned long long)in_inlined, inlined_line);
+    uintptr_t in_model = model_load() - base - 1;
+    printf("%llx %d %llx %d %llx\n", (unsigned long long)in_plain, plain_line,
+           (unsigned long long)in_inlined, inlined_line, (unsigned long long)in_model);
     return 0;
 }

@@ -87,6 +87,66 @@ static void quick_exit_and_signals_report_nothing(void **state)
     assert_null(strstr(content("signal.log"), "Belay"));
 }
 
+static void a_json_file_is_valid_however_a_process_ends(void **state)
+{
+    (void)state;
+    static const char *const ends[] = {"_exit", "signal", "kill"};
+    for (size_t i = 0; i < BLYI_COUNT(ends); i++) {
+        end_by(ends[i], "ended.json", "2>/dev/null");
+        json_t *report = object("ended.json");
+        assert_true(json_is_true(json_object_get(report, "unfinished")));
+        assert_non_null(
+            strstr(json_string_value(json_object_get(report, "program")), "exit_fixture"));
+        json_decref(report);
+        end_by(ends[i], "ended.txt", "2>/dev/null");
+        assert_string_equal(content("ended.txt"), "");
+    }
+    end_by("exit", "ended.json", "");
+    json_t *report = object("ended.json");
+    assert_null(json_object_get(report, "unfinished"));
+    assert_int_equal(live(report), 2 * MiB);
+    json_decref(report);
+}
+
+static void a_relative_path_begins_where_the_program_was_started(void **state)
+{
+    (void)state;
+    assert_int_equal(end_by("chdir", "started.json", ""), 0);
+    json_t *report = object("started.json");
+    assert_int_equal(live(report), 2 * MiB);
+    json_decref(report);
+}
+
+static void no_card_was_used_is_told_under_belay_run(void **state)
+{
+    (void)state;
+    assert_int_equal(WEXITSTATUS(end_by("unused", "-", "2>unused.log")), 7);
+    assert_string_equal(content("unused.log"), "");
+    setenv("BELAY_REPORT_APPEND", "on", 1); /* as belay run does */
+    assert_int_equal(WEXITSTATUS(end_by("unused", "-,unused.json,unused.txt", "2>unused.log")), 7);
+    assert_int_equal(occurrences(content("unused.log"), "no card was used\n"), 1);
+    assert_int_equal(occurrences(content("unused.txt"), "no card was used\n"), 1);
+    json_t *report = object("unused.json");
+    assert_true(json_is_true(json_object_get(report, "unused")));
+    assert_int_equal(json_array_size(json_object_get(report, "cards")), 0);
+    json_decref(report);
+    /* The first process that used a card takes its place. */
+    end_by("exit", "unused.json", "");
+    report = object("unused.json");
+    assert_int_equal(live(report), 2 * MiB);
+    assert_null(json_object_get(report, "children"));
+    json_decref(report);
+    /* It says nothing where a process has reported. */
+    end_by("exit", "used.json,used.txt", "");
+    end_by("unused", "used.json,used.txt", "");
+    report = object("used.json");
+    assert_int_equal(live(report), 2 * MiB);
+    assert_null(json_object_get(report, "children"));
+    json_decref(report);
+    assert_int_equal(occurrences(content("used.txt"), "==== Belay"), 1);
+    unsetenv("BELAY_REPORT_APPEND");
+}
+
 static void children_report_for_themselves(void **state)
 {
     (void)state;
@@ -128,12 +188,16 @@ static void a_destination_that_cannot_be_is_told(void **state)
     assert_non_null(strstr(content("html.log"), "*.txt or *.json"));
     assert_int_equal(WEXITSTATUS(end_by("exit", "/nonexistent/x.txt", "2>absent.log")), 3);
     assert_non_null(strstr(content("absent.log"), "/nonexistent/x.txt"));
+    end_by("exit", "/nonexistent/x.txt,other.txt", "2>absent.log");
+    assert_int_equal(occurrences(content("absent.log"), "/nonexistent/x.txt"), 1);
+    assert_int_equal(occurrences(content("other.txt"), "==== Belay"), 1);
 }
 
 static void no_activity_is_a_short_report(void **state)
 {
     (void)state;
     assert_int_equal(end_by("quiet", "quiet.txt", ""), 0);
+    assert_non_null(strstr(content("quiet.txt"), "\nno card was used\n"));
     assert_non_null(strstr(content("quiet.txt"), "ERROR SUMMARY: 0 findings"));
     assert_int_equal(end_by("quiet", "", "2>empty.log"), 0);
     assert_string_equal(content("empty.log"), "");
@@ -159,6 +223,9 @@ int main(void)
         cmocka_unit_test(exit_status_and_report_are_right),
         cmocka_unit_test(exit_in_a_thread_while_others_emit),
         cmocka_unit_test(quick_exit_and_signals_report_nothing),
+        cmocka_unit_test(a_json_file_is_valid_however_a_process_ends),
+        cmocka_unit_test(a_relative_path_begins_where_the_program_was_started),
+        cmocka_unit_test(no_card_was_used_is_told_under_belay_run),
         cmocka_unit_test(children_report_for_themselves),
         cmocka_unit_test(a_reader_that_went_away_does_no_harm),
         cmocka_unit_test(a_destination_that_cannot_be_is_told),

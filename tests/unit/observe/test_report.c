@@ -127,9 +127,9 @@ static const char golden[] =
     "                                asked                  backed by pages\n"
     "card 0    peak              8388608 B (8 MiB)              10485760 B (10 MiB)\n"
     "          at exit           6291456 B (6 MiB)               6291456 B (6 MiB)\n"
-    "          total     of 1073741824 B (1 GiB), the runtime takes 16777216 B (16 MiB)\n"
+    "          total     1073741824 B (1 GiB), of which the runtime takes 16777216 B (16 MiB)\n"
     "\n"
-    "card memory    4 allocations, 2 frees, 0 taken back by a reset, 1 refused\n"
+    "card memory    4 allocations, 2 frees, 0 taken back by reset or finalise, 1 refused\n"
     "streams        1 created, 0 destroyed, at most 1 at once\n"
     "events         1 created, 0 destroyed, at most 1 at once\n"
     "\n"
@@ -143,7 +143,7 @@ static const char golden[] =
     "         6291456 B (6 MiB)                 2  0x10\n"
     "         2097152 B (2 MiB)                 1  0x20\n"
     "\n"
-    "what rounding costs (aclrtMalloc adds 32 bytes), at most at once\n"
+    "what the 32 bytes that aclrtMalloc adds cost at the worst moment\n"
     "  0x20: use aclrtMallocAlign32 here, saves 2097152 B (2 MiB)\n"
     "\n"
     "refused requests\n"
@@ -153,7 +153,7 @@ static const char golden[] =
     "1. leak: 6291456 B (6 MiB) in 2 blocks of card 0 never freed\n"
     "   lowest at 0x1000000\n"
     "   allocated at 0x10\n"
-    "   to do: free every block before the device is reset\n"
+    "   to do: call aclrtFree for every block before the device is reset or AscendCL finalised\n"
     "\n"
     "2. leaked-stream: 1 stream of card 0 never destroyed\n"
     "   id 3\n"
@@ -192,6 +192,7 @@ static void quiet_scenario(void)
     assert_int_equal(json_array_size(at(report, "findings")), 0);
     json_decref(report);
     char *text = written(blyi_report_write_text);
+    assert_non_null(strstr(text, "\nno card was used\n"));
     assert_non_null(strstr(text, "leaked: nothing\nERROR SUMMARY: 0 findings\n"));
     free(text);
 }
@@ -200,6 +201,64 @@ static void nothing_happened_is_a_report_too(void **state)
 {
     (void)state;
     in_child(quiet_scenario);
+}
+
+static int occurrences(const char *text, const char *word)
+{
+    int n = 0;
+    for (const char *found = strstr(text, word); found != NULL; found = strstr(found + 1, word))
+        n++;
+    return n;
+}
+
+static void pinned_alloc(uint64_t address, uint32_t where)
+{
+    BLYI_PROBE(HOST_ALLOC, .card = -1, .address = address, .asked = 4096, .rounded = 4096,
+               .backed = 4096, .site = where);
+}
+
+static void cure_scenario(void)
+{
+    alloc_huge(0, 0x1000000, 2 * MiB, site(1));
+    alloc_huge(0, 0x2000000, 2 * MiB, site(2));
+    BLYI_PROBE(RESET_FREE, .card = 0, .address = 0x2000000);
+    pinned_alloc(0x7000000, site(3));
+    pinned_alloc(0x7001000, site(4));
+    char *text = written(blyi_report_write_text);
+    assert_int_equal(occurrences(text, "to do: call aclrtFree for"), 2);
+    assert_int_equal(occurrences(text, "to do: call aclrtFreeHost for every block before the "
+                                       "program ends"),
+                     2);
+    assert_int_equal(occurrences(text, "(1 taken back by a device reset or aclFinalize)"), 1);
+    free(text);
+}
+
+static void each_finding_has_the_cure_of_its_memory(void **state)
+{
+    (void)state;
+    in_child(cure_scenario);
+}
+
+static void refused_free_scenario(void)
+{
+    alloc_huge(0, 0x1000000, 2 * MiB, site(1));
+    release(0, 0x1000000);
+    BLYI_PROBE(FREE_FAIL, .card = 0, .address = 0x1000000, .site = site(2), .aux = BLY_E_INVALID);
+    BLYI_PROBE(FREE_FAIL, .card = -1, .address = 0x10, .site = site(3), .aux = BLY_E_INVALID);
+    char *text = written(blyi_report_write_text);
+    assert_non_null(strstr(text, "frees refused  2, last at 0x30\n"));
+    free(text);
+    json_t *report = as_json();
+    assert_int_equal(number(at(report, "process"), "frees"), 1);
+    assert_int_equal(number(at(report, "process"), "frees_refused"), 2);
+    assert_string_equal(json_string_value(at(at(report, "process"), "frees_refused_last")), "0x30");
+    json_decref(report);
+}
+
+static void refused_frees_are_counted(void **state)
+{
+    (void)state;
+    in_child(refused_free_scenario);
 }
 
 /* A site for each card: leaks of two cards are two findings, of one line one holder. */
@@ -254,6 +313,8 @@ int main(void)
         cmocka_unit_test(json_has_the_names_of_the_contract),
         cmocka_unit_test(text_is_as_it_was),
         cmocka_unit_test(nothing_happened_is_a_report_too),
+        cmocka_unit_test(each_finding_has_the_cure_of_its_memory),
+        cmocka_unit_test(refused_frees_are_counted),
         cmocka_unit_test(cards_are_told_apart_in_findings),
         cmocka_unit_test(every_host_allocation_may_fail),
     };

@@ -16,8 +16,10 @@ static char folder[] = "/tmp/belay-report-XXXXXX";
 
 static const char *path_of(const char *name)
 {
-    static char path[PATH_MAX];
-    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    static char paths[2][PATH_MAX];
+    static unsigned n;
+    char *path = paths[n++ % 2];
+    snprintf(path, PATH_MAX, "%s/%s", folder, name);
     return path;
 }
 
@@ -34,7 +36,7 @@ static char *content(const char *path)
 static struct blyi_report_file opened(const char *path, bool append)
 {
     struct blyi_report_file file;
-    assert_int_equal(blyi_report_file_parse(path, &file), BLY_OK);
+    assert_int_equal(blyi_report_file_parse(path, NULL, &file), BLY_OK);
     assert_int_equal(blyi_report_file_begin(&file, append), BLY_OK);
     return file;
 }
@@ -48,25 +50,115 @@ static void destinations_are_told_by_their_end(void **state)
 {
     (void)state;
     struct blyi_report_file file;
-    assert_int_equal(blyi_report_file_parse("-", &file), BLY_OK);
+    assert_int_equal(blyi_report_file_parse("-", NULL, &file), BLY_OK);
     assert_true(file.to_stderr);
-    assert_int_equal(blyi_report_file_parse("a.json", &file), BLY_OK);
+    assert_int_equal(blyi_report_file_parse("a.json", NULL, &file), BLY_OK);
     assert_true(file.form == BLYI_REPORT_JSON && file.shared && file.path[0] == '/');
-    assert_int_equal(blyi_report_file_parse("/x/a-%p.txt", &file), BLY_OK);
+    assert_int_equal(blyi_report_file_parse("/x/a-%p.txt", NULL, &file), BLY_OK);
     assert_true(file.form == BLYI_REPORT_TEXT && !file.shared);
-    assert_int_equal(blyi_report_file_parse("a.html", &file), BLY_E_INVALID);
+    assert_int_equal(blyi_report_file_parse("a.html", NULL, &file), BLY_E_INVALID);
     assert_non_null(strstr(bly_last_error(), "*.json"));
-    assert_int_equal(blyi_report_file_parse(".json", &file), BLY_E_INVALID);
-    assert_int_equal(blyi_report_file_parse("out", &file), BLY_E_INVALID);
+    assert_int_equal(blyi_report_file_parse(".json", NULL, &file), BLY_E_INVALID);
+    assert_int_equal(blyi_report_file_parse("out", NULL, &file), BLY_E_INVALID);
 
     struct blyi_report_files files;
-    assert_int_equal(blyi_report_files_parse("-,/x/a.json,/x/b.txt", &files), BLY_OK);
+    assert_int_equal(blyi_report_files_parse("-,/x/a.json,/x/b.txt", NULL, &files), BLY_OK);
     assert_int_equal(files.n, 3);
     assert_true(files.file[0].to_stderr);
     assert_string_equal(files.file[1].path, "/x/a.json");
     assert_int_equal(files.file[2].form, BLYI_REPORT_TEXT);
-    assert_int_equal(blyi_report_files_parse("-,", &files), BLY_E_INVALID);
-    assert_int_equal(blyi_report_files_parse("-,-,-,-,-", &files), BLY_E_INVALID);
+    assert_int_equal(blyi_report_files_parse("-,", NULL, &files), BLY_E_INVALID);
+    assert_int_equal(blyi_report_files_parse("-,-,-,-,-", NULL, &files), BLY_E_INVALID);
+}
+
+static void relative_paths_begin_in_the_folder_that_is_told(void **state)
+{
+    (void)state;
+    struct blyi_report_file file;
+    assert_int_equal(blyi_report_file_parse("a/b.json", "/start", &file), BLY_OK);
+    assert_string_equal(file.path, "/start/a/b.json");
+    assert_int_equal(blyi_report_file_parse("/a/b.json", "/start", &file), BLY_OK);
+    assert_string_equal(file.path, "/a/b.json");
+    struct blyi_report_files files;
+    assert_int_equal(blyi_report_files_parse("-,c.txt", "/start", &files), BLY_OK);
+    assert_string_equal(files.file[1].path, "/start/c.txt");
+}
+
+static json_t *object(const char *path)
+{
+    json_error_t error;
+    json_t *report = json_loads(content(path), JSON_REJECT_DUPLICATES, &error);
+    if (report == NULL)
+        fail_msg("%s: line %d: %s", path, error.line, error.text);
+    return report;
+}
+
+static bool is_unfinished(const char *path)
+{
+    json_t *report = object(path);
+    bool unfinished = json_is_true(json_object_get(report, "unfinished"));
+    assert_true(!unfinished || json_is_string(json_object_get(report, "version")));
+    json_decref(report);
+    return unfinished;
+}
+
+/* What stands in the file is an object at each moment. */
+static void a_json_file_is_valid_from_its_beginning(void **state)
+{
+    (void)state;
+    const char *path = path_of("begun.json");
+    struct blyi_report_file file;
+    assert_int_equal(blyi_report_file_parse(path, NULL, &file), BLY_OK);
+    assert_true(blyi_report_file_is_unused(&file));
+    assert_int_equal(blyi_report_file_new(&file), BLY_OK);
+    assert_true(is_unfinished(path));
+    assert_true(blyi_report_file_is_unused(&file));
+    assert_int_equal(blyi_report_file_begin(&file, true), BLY_OK);
+    assert_int_equal(file.first, getpid());
+    pid_t pid = fork();
+    if (pid == 0) { /* a process that ends before the first one, whose lock a close would drop */
+        struct blyi_report_file joined;
+        json_t *begun = object(path);
+        assert_int_equal(json_integer_value(json_object_get(begun, "pid")), getppid());
+        assert_true(json_is_true(json_object_get(begun, "unfinished")));
+        json_decref(begun);
+        if (blyi_report_file_parse(path, NULL, &joined) != BLY_OK ||
+            blyi_report_file_is_unused(&joined) ||
+            blyi_report_file_begin(&joined, true) != BLY_OK || joined.first != 0)
+            _exit(1);
+        add(&joined, "{\n  \"pid\": 1\n}\n");
+        _exit(is_unfinished(path) ? 1 : 0);
+    }
+    int status = -1;
+    waitpid(pid, &status, 0);
+    assert_int_equal(status, 0);
+    add(&file, "{\n  \"pid\": 0\n}\n");
+    json_t *report = object(path);
+    assert_int_equal(json_integer_value(json_object_get(report, "pid")), 0);
+    assert_null(json_object_get(report, "unfinished"));
+    assert_int_equal(json_array_size(json_object_get(report, "children")), 1);
+    json_decref(report);
+    assert_false(blyi_report_file_is_unused(&file));
+
+    struct blyi_report_file alone = opened(path_of("alone-%p.json"), false);
+    char name[64];
+    snprintf(name, sizeof(name), "alone-%d.json", (int)getpid());
+    assert_true(is_unfinished(path_of(name)));
+    add(&alone, "{\n  \"version\": 1\n}\n");
+    assert_false(is_unfinished(path_of(name)));
+}
+
+static void a_text_file_begins_empty(void **state)
+{
+    (void)state;
+    struct blyi_report_file file;
+    const char *path = path_of("empty.txt");
+    assert_int_equal(blyi_report_file_parse(path, NULL, &file), BLY_OK);
+    assert_int_equal(blyi_report_file_new(&file), BLY_OK);
+    assert_string_equal(content(path), "");
+    assert_true(blyi_report_file_is_unused(&file));
+    add(&file, "a section\n");
+    assert_false(blyi_report_file_is_unused(&file));
 }
 
 static void a_new_run_begins_a_file_anew(void **state)
@@ -167,7 +259,7 @@ static void errors_name_the_file(void **state)
 {
     (void)state;
     struct blyi_report_file file;
-    assert_int_equal(blyi_report_file_parse("/nonexistent/x.txt", &file), BLY_OK);
+    assert_int_equal(blyi_report_file_parse("/nonexistent/x.txt", NULL, &file), BLY_OK);
     assert_int_equal(blyi_report_file_begin(&file, false), BLY_E_IO);
     assert_non_null(strstr(bly_last_error(), "/nonexistent/x.txt"));
     assert_int_equal(blyi_report_file_add(&file, "x\n", 2), BLY_E_IO);
@@ -191,6 +283,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(destinations_are_told_by_their_end),
+        cmocka_unit_test(relative_paths_begin_in_the_folder_that_is_told),
+        cmocka_unit_test(a_json_file_is_valid_from_its_beginning),
+        cmocka_unit_test(a_text_file_begins_empty),
         cmocka_unit_test(a_new_run_begins_a_file_anew),
         cmocka_unit_test(text_sections_follow_each_other),
         cmocka_unit_test(json_children_are_in_their_parents_object),

@@ -4,6 +4,7 @@
  */
 #include "observe_test.h"
 
+#include <dlfcn.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,14 +22,15 @@ static void read_command(const char *command, char *text, size_t size)
 
 static int plain_line, inlined_line;
 
-/* Answers for the two addresses that the fixture prints, asked in `module`. */
+/* Answers for the three addresses that the fixture prints, asked in `module`. */
 static void ask(const char *module, char *text, size_t size)
 {
-    char command[2048], plain[32], caller[32];
+    char command[2048], plain[32], caller[32], model[32];
     read_command(FIXTURES "/symbol_fixture", text, size);
-    assert_int_equal(sscanf(text, "%31s %d %31s %d", plain, &plain_line, caller, &inlined_line), 4);
-    snprintf(command, sizeof(command), "%s symbolize %s/%s %s %s", BELAY_COMMAND, FIXTURES, module,
-             plain, caller);
+    assert_int_equal(
+        sscanf(text, "%31s %d %31s %d %31s", plain, &plain_line, caller, &inlined_line, model), 5);
+    snprintf(command, sizeof(command), "%s symbolize %s/%s %s %s %s", BELAY_COMMAND, FIXTURES,
+             module, plain, caller, model);
     read_command(command, text, size);
 }
 
@@ -46,14 +48,21 @@ static void lines_are_exact_and_inlined_calls_innermost(void **state)
     assert_string_equal(function[1], "inlined");
     assert_int_equal(line[1], inlined_line);
     assert_true(file[0][0] == '/' && strstr(file[0], "/symbol_fixture.c") != NULL);
+    assert_non_null(strstr(text, "\nModel::load(unsigned long)\t/"));
 }
 
-static void symbols_alone_give_functions(void **state)
+static void symbols_alone_give_functions_and_distances(void **state)
 {
     (void)state;
     char text[4096];
+    unsigned behind[3] = {0};
     ask("symbols_only", text, sizeof(text));
-    assert_string_equal(text, "plain\t\t\ncaller\t\t\n");
+    assert_int_equal(sscanf(text,
+                            "plain\t\t\t%x\ncaller\t\t\t%x\nModel::load(unsigned long)\t\t\t%x",
+                            &behind[0], &behind[1], &behind[2]),
+                     3);
+    for (int i = 0; i < 3; i++)
+        assert_true(behind[i] > 0 && behind[i] < 64);
 }
 
 static void nothing_known_is_empty(void **state)
@@ -61,9 +70,9 @@ static void nothing_known_is_empty(void **state)
     (void)state;
     char text[4096];
     ask("stripped", text, sizeof(text));
-    assert_string_equal(text, "\t\t\n\t\t\n");
+    assert_string_equal(text, "\t\t\t\n\t\t\t\n\t\t\t\n");
     ask("absent", text, sizeof(text));
-    assert_string_equal(text, "\t\t\n\t\t\n");
+    assert_string_equal(text, "\t\t\t\n\t\t\t\n\t\t\t\n");
 }
 
 static void another_build_is_not_believed(void **state)
@@ -73,7 +82,7 @@ static void another_build_is_not_believed(void **state)
     read_command("printf '" FIXTURES "/symbol_fixture\\t1200\\t00ff\\n\\nx\\n' | " BELAY_COMMAND
                  " symbolize",
                  text, sizeof(text));
-    assert_string_equal(text, "\t\t\n\t\t\n\t\t\n");
+    assert_string_equal(text, "\t\t\t\n\t\t\t\n\t\t\t\n");
 }
 
 __attribute__((noinline)) static uint32_t intern_caller(void)
@@ -113,6 +122,68 @@ static void the_library_names_its_callers(void **state)
     assert_string_equal(sources[2].file, "");
     assert_non_null(strstr(blyi_source_text(&sources[1], text), "known_place /"));
     blyi_sources_fini(sources, 3);
+}
+
+/* Sites of a plug-in that is gone by the time somebody asks. */
+static void call_plugin(const char *name, uint32_t sites[2])
+{
+    char path[1024];
+    snprintf(path, sizeof(path), "%s/%s", FIXTURES, name);
+    void *plugin = dlopen(path, RTLD_NOW);
+    assert_non_null(plugin);
+    void (*call)(uint32_t(*)(void), uint32_t *);
+    *(void **)&call = dlsym(plugin, "plugin_call");
+    call(intern_caller, sites);
+    for (int i = 0; i < 2; i++)
+        alloc_huge(0, 0x1000000 * (uint64_t)(i + 1), 2 * MiB, sites[i]);
+    dlclose(plugin);
+    assert_null(dlopen(path, RTLD_NOW | RTLD_NOLOAD));
+}
+
+static void plugin_scenario(void)
+{
+    struct blyi_source sources[2];
+    uint32_t sites[2];
+    set_helper(BELAY_COMMAND);
+    call_plugin("plugin_fixture.so", sites);
+    blyi_symbolise(sites, 2, sources);
+    for (int i = 0; i < 2; i++) {
+        assert_string_equal(sources[i].function, "plugin_call");
+        assert_non_null(strstr(sources[i].file, "/plugin_fixture.c"));
+    }
+    assert_int_equal(sources[0].line + 1, sources[1].line);
+    blyi_sources_fini(sources, 2);
+    set_helper("/nonexistent/belay");
+    blyi_symbolise(sites, 2, sources);
+    assert_non_null(strstr(sources[0].function, "(plugin_fixture.so, unloaded)"));
+    blyi_sources_fini(sources, 2);
+}
+
+static void a_closed_plugin_has_its_names(void **state)
+{
+    (void)state;
+    in_child(plugin_scenario);
+}
+
+static void plugin_symbols_scenario(void)
+{
+    struct blyi_source sources[2];
+    uint32_t sites[2];
+    set_helper(BELAY_COMMAND);
+    call_plugin("plugin_symbols.so", sites);
+    blyi_symbolise(sites, 2, sources);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(strncmp(sources[i].function, "plugin_call+0x", 14), 0);
+        assert_string_equal(sources[i].file, "");
+    }
+    assert_string_not_equal(sources[0].function, sources[1].function);
+    blyi_sources_fini(sources, 2);
+}
+
+static void sites_of_a_function_without_lines_differ(void **state)
+{
+    (void)state;
+    in_child(plugin_symbols_scenario);
 }
 
 /* Whatever the helper does, there is an answer: the dynamic symbols'. */
@@ -194,10 +265,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_are_exact_and_inlined_calls_innermost),
-        cmocka_unit_test(symbols_alone_give_functions),
+        cmocka_unit_test(symbols_alone_give_functions_and_distances),
         cmocka_unit_test(nothing_known_is_empty),
         cmocka_unit_test(another_build_is_not_believed),
         cmocka_unit_test(the_library_names_its_callers),
+        cmocka_unit_test(a_closed_plugin_has_its_names),
+        cmocka_unit_test(sites_of_a_function_without_lines_differ),
         cmocka_unit_test(a_helper_that_fails_is_done_without),
         cmocka_unit_test(a_helper_that_hangs_is_stopped),
         cmocka_unit_test(many_addresses_do_not_block_the_pipes),

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * sort.c - radix sort, 11 bits a pass; passes in which all keys agree are skipped.
+ */
+#include "plan/sort.h"
+
+#include <string.h>
+
+#define DIGIT_BITS 11
+#define N_DIGITS   (1u << DIGIT_BITS)
+
+static void insertion_sort(struct blyi_sort_key *keys, size_t n)
+{
+    for (size_t i = 1; i < n; i++) {
+        struct blyi_sort_key key = keys[i];
+        size_t at = i;
+        for (; at > 0 && keys[at - 1].key > key.key; at--)
+            keys[at] = keys[at - 1];
+        keys[at] = key;
+    }
+}
+
+void blyi_sort_keys(struct blyi_sort_key *keys, struct blyi_sort_key *spare, size_t n)
+{
+    if (n < 48) {
+        insertion_sort(keys, n);
+        return;
+    }
+    uint64_t all_or = 0, all_and = UINT64_MAX;
+    for (size_t i = 0; i < n; i++) {
+        all_or |= keys[i].key;
+        all_and &= keys[i].key;
+    }
+    uint64_t differ = all_or ^ all_and;
+    struct blyi_sort_key *from = keys, *to = spare;
+    for (unsigned shift = 0; shift < 64; shift += DIGIT_BITS) {
+        if (((differ >> shift) & (N_DIGITS - 1)) == 0)
+            continue;
+        uint32_t at[N_DIGITS] = {0};
+        for (size_t i = 0; i < n; i++)
+            at[(from[i].key >> shift) & (N_DIGITS - 1)]++;
+        uint32_t sum = 0;
+        for (unsigned d = 0; d < N_DIGITS; d++) {
+            uint32_t count = at[d];
+            at[d] = sum;
+            sum += count;
+        }
+        for (size_t i = 0; i < n; i++)
+            to[at[(from[i].key >> shift) & (N_DIGITS - 1)]++] = from[i];
+        struct blyi_sort_key *swap = from;
+        from = to;
+        to = swap;
+    }
+    if (from != keys)
+        memcpy(keys, from, n * sizeof(*keys));
+}
