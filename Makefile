@@ -24,9 +24,10 @@ $(BUILD)/build.ninja: | packages
 demo: all
 	@scripts/demo.sh $(BUILD)
 
-# Examples: make example-roundtrip, example-events, example-meminfo, example-fragmentation
+# make example-roundtrip, example-events, ...: one target for each program of examples/
+example-peers: RUN_OPTIONS := --cards 2
 example-%: all
-	$(BUILD)/bin/belay run -- $(BUILD)/examples/$*
+	$(BUILD)/bin/belay run $(RUN_OPTIONS) -- $(BUILD)/examples/$*
 
 # The tests of the README: checks of the tree, then every suite in debug, sanitized and with clang.
 test: packages-test
