@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 build=${1:-build/debug}
 [ $# -gt 0 ] && shift
 [ $# -gt 0 ] || set -- unit_npu_guard unit_npu_memory unit_npu_stream unit_npu_event unit_npu_fork \
-    unit_npu_pinned unit_npu_engine
+    unit_npu_pinned unit_npu_engine unit_npu_kernel unit_npu_vmm unit_npu_defrag acl_vmm stress_vmm
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 root=$work/root

@@ -3,6 +3,8 @@
  * once per process, so every case is a child, once for each mode that this machine has. */
 #include "order_test.h"
 
+#include <belay/card.h>
+#include <belay/kernel.h>
 #include <errno.h>
 #include <sys/mman.h>
 #include <sys/time.h>
@@ -10,6 +12,11 @@
 
 #include "npu/guard.h"
 #include "npu/host_access.h"
+#include "npu/kernel.h"
+#include "npu/mapping.h"
+#include "npu/physical.h"
+#include "npu/value.h"
+#include "npu/vmm.h"
 
 #define check(cond)                                                                                \
     do {                                                                                           \
@@ -472,6 +479,142 @@ static void a_refusing_kernel_changes_nothing(void **state)
     passes(fail_each_call);
 }
 
+/* ---- reserved addresses ---- */
+
+static char *map_handle(void **handle)
+{
+    struct blyi_physical_request request = {
+        .card = blyi_card_get(0), .size = SIZE, .page_kind = BLYI_PAGE_HUGE};
+    uintptr_t address;
+    check(blyi_physical_create(&request, handle) == BLY_OK);
+    check(blyi_vmm_reserve(2 * SIZE, 0, 0, 0, &address) == BLY_OK);
+    check(blyi_mapping_make(address, SIZE, 0, *handle, true, BLYI_SITE_HERE()) == BLY_OK);
+    check(blyi_set_now((void *)address, 7, SIZE) == BLY_OK);
+    return (char *)address;
+}
+
+static void touch_a_mapping(void)
+{
+    void *handle;
+    begin_child();
+    peek(map_handle(&handle) + 100);
+}
+
+static void touch_behind_a_mapping(void)
+{
+    void *handle;
+    begin_child();
+    peek(map_handle(&handle) + SIZE);
+}
+
+static void touch_what_was_unmapped(void)
+{
+    void *handle;
+    begin_child();
+    char *at = map_handle(&handle);
+    check(blyi_mapping_grant((uintptr_t)at, SIZE, BLYI_LOCATION_HOST) == BLY_OK);
+    check(peek(at) == 7);
+    check(blyi_mapping_remove((uintptr_t)at, BLYI_SITE_HERE()) == BLY_OK);
+    check(blyi_mapping_make((uintptr_t)at, SIZE, 0, handle, true, 0) == BLY_OK);
+    peek(at); /* the new mapping has no grant */
+}
+
+/* A grant to the host opens one mapping and not its neighbour, also when frames move. */
+static void use_a_granted_mapping(void)
+{
+    void *handle, *other;
+    char byte = 0;
+    begin_child();
+    char *at = map_handle(&handle);
+    check(blyi_mapping_grant((uintptr_t)at, SIZE, BLYI_LOCATION_HOST) == BLY_OK);
+    at[1] = 3;
+    check(peek(at + SIZE - 1) == 7);
+    check(blyi_copy_now(&byte, at + 1, 1) == BLY_OK && byte == 3);
+    struct blyi_physical_request request = {.size = SIZE, .page_kind = BLYI_PAGE_HUGE};
+    uintptr_t host;
+    check(blyi_physical_create(&request, &other) == BLY_OK);
+    check(blyi_vmm_reserve(SIZE, 0, 0, 0, &host) == BLY_OK);
+    check(blyi_mapping_make(host, SIZE, 0, other, false, 0) == BLY_OK);
+    check(blyi_mapping_grant(host, SIZE, 0) == BLY_OK); /* the card alone */
+    check(blyi_copy_now((void *)host, at, SIZE) == BLY_OK);
+    check(blyi_mapping_grant(host, SIZE, BLYI_LOCATION_HOST) == BLY_OK);
+    check(memcmp((void *)host, at, SIZE) == 0);
+}
+
+static void reserved_addresses_are_the_hosts_by_grant(void **state)
+{
+    (void)state;
+    is_stopped(touch_a_mapping);
+    assert_non_null(strstr(said, "host code read memory of card 0 at"));
+    assert_non_null(strstr(said, "100 bytes into mapping 0x"));
+    assert_non_null(strstr(said, "the host has no access (aclrtMemSetAccess)"));
+    assert_non_null(strstr(said, "mapped at touch_a_mapping"));
+    is_stopped(touch_behind_a_mapping);
+    assert_non_null(strstr(said, "nothing is mapped there"));
+    is_stopped(touch_what_was_unmapped);
+    passes(use_a_granted_mapping);
+    assert_string_equal(said, "");
+}
+
+/* ---- frames that move, words, kernels ---- */
+
+static void move_frames(void)
+{
+    begin_child();
+    char *block = scattered(20), *copy = malloc(40 * MiB);
+    bly_defrag defrag = {.struct_size = sizeof(defrag)};
+    check(blyi_set_now(block, 5, 40 * MiB) == BLY_OK);
+    check(bly_card_defrag(&defrag) == BLY_OK && defrag.copied > 0);
+    check(blyi_copy_now(copy, block, 40 * MiB) == BLY_OK);
+    check(copy[0] == 5 && copy[40 * MiB - 1] == 5 && memcmp(copy, copy + 1, 40 * MiB - 1) == 0);
+    peek(block); /* moved and still guarded */
+}
+
+static void signal_by_words(void)
+{
+    uint64_t word = 0;
+    begin_child();
+    char *block = block_of(SIZE);
+    check(blyi_value_write(block + 8, 77, NULL, 0) == BLY_OK);
+    check(blyi_value_wait(block + 8, 77, BLYI_VALUE_EQUAL, NULL, 0) == BLY_OK);
+    check(blyi_stream_sync(NULL, 0) == BLY_OK);
+    check(blyi_copy_now(&word, block + 8, 8) == BLY_OK && word == 77);
+}
+
+static void add_one(const void *args, uint32_t block, uint32_t n_blocks)
+{
+    char *const *place = args;
+    (void)block;
+    (void)n_blocks;
+    (*place)[0]++;
+}
+
+static void run_a_kernel(void)
+{
+    char byte = 0;
+    begin_child();
+    char *block = block_of(SIZE);
+    check(bly_kernel_launch(add_one, &block, sizeof(block), NULL, NULL) == BLY_OK);
+    check(blyi_stream_sync(NULL, 0) == BLY_OK);
+    check(blyi_copy_now(&byte, block, 1) == BLY_OK && byte == 8);
+    if (strcmp(mode, "alias") != 0)
+        peek(block);
+}
+
+static void engines_reach_everything(void **state)
+{
+    (void)state;
+    is_stopped(move_frames);
+    passes(signal_by_words);
+    assert_string_equal(said, "");
+    if (strcmp(mode, "alias") == 0) {
+        passes(run_a_kernel);
+        assert_non_null(strstr(said, "not guarded from now on"));
+    } else {
+        is_stopped(run_a_kernel);
+    }
+}
+
 /* ---- without keys, for kernels ---- */
 
 static void open_up(void)
@@ -508,6 +651,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(handlers_of_the_program_are_called),
     cmocka_unit_test(other_faults_are_not_ours),
     cmocka_unit_test(copies_work_and_give_no_false_alarm),
+    cmocka_unit_test(reserved_addresses_are_the_hosts_by_grant),
+    cmocka_unit_test(engines_reach_everything),
     cmocka_unit_test(a_refusing_kernel_changes_nothing),
     cmocka_unit_test(kernels_end_the_guard_without_keys),
 };
