@@ -8,11 +8,13 @@
 #include "base/fail.h"
 #include "base/probe.h"
 #include "base/site.h"
+#include "base/size.h"
 #include "base/stat.h"
 #include "npu/card.h"
 #include "npu/context.h"
 #include "npu/copy_inside.h"
 #include "npu/fault.h"
+#include "npu/freed.h"
 #include "npu/gate.h"
 #include "npu/guard.h"
 #include "npu/memory.h"
@@ -103,6 +105,17 @@ static int accessor_of(const void *dst, const void *src, int issuer)
     return issuer;
 }
 
+/* Of freed pinned memory: what it was. */
+static void append_freed(uintptr_t address)
+{
+    char size[BLYI_SIZE_TEXT], when[BLYI_FREED_TEXT], site[BLYI_SITE_TEXT];
+    struct blyi_freed_block was;
+    if (blyi_pinned_freed(address, &was))
+        blyi_fail_append("; freed %s: block 0x%" PRIxPTR " of %s made at %s",
+                         blyi_freed_when(&was, when), was.address, blyi_size_text(was.asked, size),
+                         blyi_site_text(was.alloc_site, site));
+}
+
 static bly_status moved(const struct move *move, bool done, uintptr_t address)
 {
     if (likely(done))
@@ -117,12 +130,18 @@ static bly_status moved(const struct move *move, bool done, uintptr_t address)
                          "%s of %" PRIu64 " bytes to %p: the card's memory at 0x%" PRIxPTR
                          " was taken away and given out again while the work ran",
                          move->src != NULL ? "copy" : "set", move->size, move->dst, address);
-    return blyi_fail(BLY_E_FAULT,
-                     "%s of %" PRIu64 " bytes to %p: host memory at 0x%" PRIxPTR
-                     " cannot be %s, %" PRIu64 " bytes from its start",
-                     move->is_set ? "set" : "copy", move->size, move->dst, address,
-                     in_dst ? "written" : "read",
-                     (uint64_t)(address - (in_dst ? (uintptr_t)move->dst : (uintptr_t)move->src)));
+    const struct blyi_window *window = blyi_window_find(address);
+    bool is_pinned = window && window->owner == BLYI_WINDOW_PINNED;
+    status =
+        blyi_fail(BLY_E_FAULT,
+                  "%s of %" PRIu64 " bytes to %p: %shost memory at 0x%" PRIxPTR
+                  " cannot be %s, %" PRIu64 " bytes from its start",
+                  move->is_set ? "set" : "copy", move->size, move->dst, is_pinned ? "pinned " : "",
+                  address, in_dst ? "written" : "read",
+                  (uint64_t)(address - (in_dst ? (uintptr_t)move->dst : (uintptr_t)move->src)));
+    if (is_pinned)
+        append_freed(address);
+    return status;
 }
 
 static bly_status copy_range(void *dst, const void *src, uint64_t size, int issuer)

@@ -128,6 +128,19 @@ static void card_memory_that_is_not_there_is_an_error(void **state)
     assert_sentence("; on stream ");
 }
 
+static void freed_pinned_memory_is_told_as_such(void **state)
+{
+    (void)state;
+    keep_fault_handler();
+    char *card = card_alloc(MiB), *pinned = pinned_alloc(MiB);
+    assert_ok(blyi_pinned_free(pinned, 0));
+    assert_ok(blyi_copy_async(card, pinned + 100, 4096, NULL, 0));
+    assert_status(blyi_stream_sync(NULL, 0), BLY_E_FAULT);
+    assert_sentence(": pinned host memory at 0x");
+    assert_sentence("; freed ");
+    assert_sentence(" (1 MiB) made at ");
+}
+
 static void rows_keep_their_pitch(void **state)
 {
     (void)state;
@@ -243,6 +256,7 @@ int main(void)
         order_test(nothing_happens_for_nothing),
         order_test(host_memory_that_is_not_there_is_an_error),
         order_test(card_memory_that_is_not_there_is_an_error),
+        order_test(freed_pinned_memory_is_told_as_such),
         order_test(rows_keep_their_pitch),
         order_test(pinned_memory_lives_until_the_copy_has_run),
         order_test(wrong_streams_are_told),
