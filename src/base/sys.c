@@ -86,6 +86,12 @@ int blyi_sys_mlock(const void *addr, size_t len)
     return refused(BLYI_SYS_mlock) ? -1 : mlock(addr, len);
 }
 
+int blyi_sys_munlock(const void *addr, size_t len)
+{
+    count(BLYI_SYS_munlock);
+    return munlock(addr, len);
+}
+
 int blyi_sys_memfd_create(const char *name, unsigned flags)
 {
     return refused(BLYI_SYS_memfd_create) ? -1 : memfd_create(name, flags);

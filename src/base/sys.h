@@ -24,6 +24,7 @@
     X(pkey_mprotect)                                                                               \
     X(madvise)                                                                                     \
     X(mlock)                                                                                       \
+    X(munlock)                                                                                     \
     X(memfd_create)                                                                                \
     X(ftruncate)                                                                                   \
     X(fallocate)                                                                                   \
@@ -50,6 +51,7 @@ void blyi_sys_pkey_free(int key);
 int blyi_sys_pkey_mprotect(void *addr, size_t len, int prot, int key);
 int blyi_sys_madvise(void *addr, size_t len, int advice);
 int blyi_sys_mlock(const void *addr, size_t len);
+int blyi_sys_munlock(const void *addr, size_t len);
 int blyi_sys_memfd_create(const char *name, unsigned flags);
 int blyi_sys_ftruncate(int fd, off_t length);
 int blyi_sys_fallocate(int fd, int mode, off_t offset, off_t len);
@@ -68,7 +70,7 @@ uint64_t blyi_sys_count(enum blyi_sys_call call);
 const char *blyi_sys_name(enum blyi_sys_call call);
 
 /* The nth wrapped call from now (1 = the next one) fails once with `error`; 0 switches it off.
- * munmap and futex are never failed: they have no failure that a caller could meet. */
+ * munmap, munlock and futex are never failed: they have no failure that a caller could meet. */
 void blyi_sys_fail_nth(uint64_t n, int error);
 bool blyi_sys_failed(void);
 /* Wrapped calls that could have been failed, since the process began. */

@@ -57,7 +57,7 @@ bool blyi_host_pages_unmap(uintptr_t address, uint64_t size)
     if (blyi_sys_mmap((void *)address, size, PROT_NONE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED)
         return true;
-    (void)munlock((void *)address, size); /* else the kernel keeps locked pages */
+    (void)blyi_sys_munlock((void *)address, size); /* else the kernel keeps locked pages */
     (void)blyi_sys_madvise((void *)address, size, MADV_DONTNEED);
     return false;
 }
