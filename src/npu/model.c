@@ -246,8 +246,8 @@ bly_status blyi_model_load(const char *what, struct blyi_model *out)
     bly_status status = BLY_OK;
     for (int number = 1; status == BLY_OK && fgets(line, sizeof line, file); number++) {
         if (number > FILE_LINES)
-            status = blyi_fail(BLY_E_PARSE, "model file '%s' is longer than %d lines", what,
-                               FILE_LINES);
+            status =
+                blyi_fail(BLY_E_PARSE, "model file '%s' is longer than %d lines", what, FILE_LINES);
         else if (!strchr(line, '\n') && !feof(file))
             status = blyi_fail(BLY_E_PARSE, "%s:%d: longer than %d characters", what, number,
                                LINE_BYTES - 2);

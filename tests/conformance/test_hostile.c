@@ -760,7 +760,8 @@ static void every_function_bears_every_value(void **state)
 #define FORK_SECONDS 20
 #define BUSY_THREADS 3
 
-/* What must refuse there, with the arguments called good: 507899, and two as the runtime has them. */
+/* What must refuse there, with the arguments called good: 507899, and two as the runtime has them.
+ */
 static const struct {
     const char *name;
     aclError code;

@@ -121,8 +121,8 @@ static void what_cannot_be_printed_is_not(void **state)
 {
     (void)state;
     struct blyi_model m = {.streams = 5};
-    assert_fails(blyi_model_load(file_with("base 910\nname a\x1b[31mb\n"), &m), BLY_E_PARSE, ":2:",
-                 "a\\x1b[31mb");
+    assert_fails(blyi_model_load(file_with("base 910\nname a\x1b[31mb\n"), &m), BLY_E_PARSE,
+                 ":2:", "a\\x1b[31mb");
     assert_fails(blyi_model_load(file_with("\x01\xff 3\n"), &m), BLY_E_PARSE, "'\\x01\\xff'");
     assert_fails(blyi_model_load(file_with("base 910\nsoc \x80\n"), &m), BLY_E_PARSE, "\\x80");
     assert_fails(blyi_model_load("a\x1b", &m), BLY_E_IO, "'a\\x1b'");
@@ -131,10 +131,9 @@ static void what_cannot_be_printed_is_not(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(built_in_figures),
-                                       cmocka_unit_test(a_file_starts_from_a_base),
-                                       cmocka_unit_test(errors_name_line_and_cause),
-                                       cmocka_unit_test(what_is_no_file_is_refused),
-                                       cmocka_unit_test(what_cannot_be_printed_is_not)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(built_in_figures), cmocka_unit_test(a_file_starts_from_a_base),
+        cmocka_unit_test(errors_name_line_and_cause), cmocka_unit_test(what_is_no_file_is_refused),
+        cmocka_unit_test(what_cannot_be_printed_is_not)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
