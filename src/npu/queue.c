@@ -340,10 +340,9 @@ void blyi_queue_discard(struct blyi_task *task)
 
 void blyi_queue_end(struct blyi_stream *stream)
 {
+    /* Who pinned the stream in time still puts records into the ring, and drops them himself
+     * (blyi_queue_publish): the ring stays until the last reference. */
     drop_all(stream);
-    /* Late submitters hold pins; the ring's pages are not worth keeping for events that still
-     * name the stream. Best effort: without it they stay until the last reference. */
-    blyi_sys_madvise(stream->ring, BLYI_RING_TASKS * sizeof(struct blyi_task), MADV_DONTNEED);
     blyi_queue_unref(stream);
 }
 
