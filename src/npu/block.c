@@ -26,9 +26,10 @@ static struct blyi_list timed = BLYI_LIST_INIT(timed);
 static struct blyi_list looking = BLYI_LIST_INIT(looking);
 static uint32_t n_looking, look_turn;
 
-enum timer_state { TIMER_NONE, TIMER_RUNS, TIMER_STOPS };
-static uint32_t timer_state; /* under `lock` */
-static uint32_t timer_word;  /* futex: moves when `timed` or timer_state changes */
+/* Once made, the thread stays: a wait with a deadline may be queued and not yet blocked, so
+ * nothing tells that none needs it any more. It sleeps while there is nothing to watch. */
+static bool timer_runs;     /* under `lock` */
+static uint32_t timer_word; /* futex: moves when `timed` or `looking` grows */
 
 static void poke_timer(void)
 {
@@ -305,14 +306,9 @@ static void *timer_main(void *arg)
         struct blyi_stream *freed = NULL;
         uint32_t word = __atomic_load_n(&timer_word, __ATOMIC_ACQUIRE);
         blyi_lock_take(&lock);
-        bool stops = timer_state == TIMER_STOPS;
-        uint64_t nearest = stops ? UINT64_MAX : expire(&freed);
-        if (stops)
-            timer_state = TIMER_NONE;
+        uint64_t nearest = expire(&freed);
         blyi_lock_drop(&lock);
         push_all(freed);
-        if (stops)
-            break;
         if (__atomic_load_n(&n_looking, __ATOMIC_RELAXED) == 0) {
             blyi_wait_on(&timer_word, word, nearest);
             continue;
@@ -328,26 +324,14 @@ int blyi_block_need_timer(void)
 {
     int error = 0;
     blyi_lock_take(&lock);
-    if (timer_state == TIMER_NONE) {
+    if (!timer_runs) {
         pthread_t thread;
         error = blyi_sys_thread_create(&thread, "bly-timer", timer_main, NULL);
         if (error == 0) {
             pthread_detach(thread);
-            timer_state = TIMER_RUNS;
+            timer_runs = true;
         }
-    } else {
-        timer_state = TIMER_RUNS; /* it was told to stop and has not yet */
     }
     blyi_lock_drop(&lock);
     return error;
-}
-
-void blyi_block_stop_timer(void)
-{
-    blyi_lock_take(&lock);
-    if (timer_state == TIMER_RUNS) {
-        timer_state = TIMER_STOPS;
-        poke_timer();
-    }
-    blyi_lock_drop(&lock);
 }

@@ -53,9 +53,8 @@ void blyi_block_control(struct blyi_stream *stream, uint32_t set, uint32_t clear
  * that no queued task records. */
 bool blyi_block_is_stuck(struct blyi_stream *stream);
 
-/* Starts the thread that ends blocks at their deadline. E_SYSTEM. */
+/* Starts the thread that ends blocks at their deadline, once for the process. 0, or an errno:
+ * the thread cannot be made. */
 int blyi_block_need_timer(void);
-/* Stops it, if it runs. */
-void blyi_block_stop_timer(void);
 
 #endif
