@@ -107,7 +107,7 @@ static bly_status start_locked(struct blyi_context *context)
         return blyi_fail(BLY_E_HOST_MEMORY, "no host memory for the thread of host functions");
     thread->refs = 2;
     thread->context = context;
-    thread->generation = context->generation;
+    thread->generation = __atomic_load_n(&context->generation, __ATOMIC_RELAXED);
     blyi_lock_init(&thread->lock, BLYI_RANK_CONTEXT);
     pthread_t id;
     int error = blyi_sys_thread_create(&id, "bly-host-func", thread_main, thread);
@@ -134,25 +134,45 @@ bly_status blyi_host_thread_need(struct blyi_context *context)
     return status;
 }
 
-void blyi_host_thread_push(struct blyi_stream *stream)
+/* The context's thread, referenced; NULL: torn down. */
+static struct blyi_host_thread *thread_of(struct blyi_context *context)
 {
-    struct blyi_host_thread *thread =
-        __atomic_load_n(&stream->context->host_thread, __ATOMIC_ACQUIRE);
-    stream->next = NULL;
+    blyi_lock_take(&context->lock);
+    struct blyi_host_thread *thread = context->host_thread;
+    if (thread != NULL)
+        __atomic_fetch_add(&thread->refs, 1, __ATOMIC_RELAXED);
+    blyi_lock_drop(&context->lock);
+    return thread;
+}
+
+bool blyi_host_thread_push(struct blyi_stream *stream)
+{
+    struct blyi_host_thread *thread = thread_of(stream->context);
+    if (thread == NULL)
+        return false;
     blyi_lock_take(&thread->lock);
-    if (thread->first == NULL)
-        thread->first = stream;
-    else
-        thread->last->next = stream;
-    thread->last = stream;
+    bool serves = !thread->stop;
+    if (serves) {
+        stream->next = NULL;
+        if (thread->first == NULL)
+            thread->first = stream;
+        else
+            thread->last->next = stream;
+        thread->last = stream;
+    }
     blyi_lock_drop(&thread->lock);
-    poke(thread); /* alive: its context is torn down only when its streams are gone */
+    if (serves)
+        poke(thread);
+    thread_unref(thread);
+    return serves;
 }
 
 void blyi_host_thread_stop(struct blyi_context *context)
 {
-    struct blyi_host_thread *thread =
-        __atomic_exchange_n(&context->host_thread, NULL, __ATOMIC_ACQ_REL);
+    blyi_lock_take(&context->lock);
+    struct blyi_host_thread *thread = context->host_thread;
+    __atomic_store_n(&context->host_thread, NULL, __ATOMIC_RELAXED);
+    blyi_lock_drop(&context->lock);
     if (thread == NULL)
         return;
     blyi_lock_take(&thread->lock);

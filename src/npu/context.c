@@ -7,14 +7,17 @@
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "base/assert.h"
 #include "base/fail.h"
 #include "base/handle.h"
 #include "base/host.h"
+#include "npu/abort.h"
 #include "npu/block.h"
 #include "npu/card.h"
 #include "npu/context_inside.h"
 #include "npu/event_inside.h"
 #include "npu/host_thread.h"
+#include "npu/kernel.h"
 #include "npu/queue.h"
 #include "npu/runtime.h"
 
@@ -26,16 +29,21 @@ struct blyi_list blyi_contexts = BLYI_LIST_INIT(blyi_contexts);
 static struct blyi_list dead = BLYI_LIST_INIT(dead);
 _Thread_local struct blyi_thread_state blyi_thread_state;
 
+static uint64_t generation_of(const struct blyi_context *context)
+{
+    return __atomic_load_n(&context->generation, __ATOMIC_RELAXED);
+}
+
 void blyi_thread_set_explicit(struct blyi_context *context)
 {
     blyi_thread_state.explicit_context = context;
-    blyi_thread_state.explicit_generation = context != NULL ? context->generation : 0;
+    blyi_thread_state.explicit_generation = context != NULL ? generation_of(context) : 0;
 }
 
 void blyi_thread_set_primary(struct blyi_context *context)
 {
     blyi_thread_state.primary_context = context;
-    blyi_thread_state.primary_generation = context != NULL ? context->generation : 0;
+    blyi_thread_state.primary_generation = context != NULL ? generation_of(context) : 0;
 }
 
 /* A dead structure or a new one. It stays DEAD until blyi_context_make() has done its work. */
@@ -75,10 +83,27 @@ static void handle_gone(void *object)
     give_structure(object);
 }
 
+/* The structure becomes another context: first its generation moves, then all else. Release: who
+ * reads what is written here or later finds the generation moved. */
+static void begin_use(struct blyi_context *context, struct blyi_card *card, bool primary,
+                      uint32_t site)
+{
+    __atomic_add_fetch(&context->generation, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&context->card, card, __ATOMIC_RELEASE);
+    context->primary = primary;
+    context->site = site;
+    blyi_lock_take(&context->lock);
+    context->params_set = 0;
+    __atomic_store_n(&context->stops, 0, __ATOMIC_RELAXED);
+    __atomic_store_n((int *)&context->failed, BLY_OK, __ATOMIC_RELAXED);
+    blyi_lock_drop(&context->lock);
+}
+
 bly_status blyi_context_make(int card_id, bool primary, uint32_t site, struct blyi_context **out)
 {
     struct blyi_card *card;
     struct blyi_stream *stream;
+    void *handle;
     bly_status status = blyi_card_open(card_id, &card);
     if (status != BLY_OK)
         return status;
@@ -86,22 +111,20 @@ bly_status blyi_context_make(int card_id, bool primary, uint32_t site, struct bl
     if (context == NULL)
         return blyi_fail(BLY_E_HOST_MEMORY, "card %d: no host memory for a context (%zu bytes)",
                          card_id, sizeof(*context));
-    context->card = card;
-    context->primary = primary;
-    context->site = site;
-    context->params_set = 0;
+    begin_use(context, card, primary, site);
 
     status = blyi_card_bind(card);
     if (status != BLY_OK)
         goto give;
-    status = blyi_stream_make(context, 0, 0, site, true, &stream);
+    const struct blyi_context_here new = {.context = context, .card = card};
+    status = blyi_stream_make(&new, 0, 0, site, true, &stream);
     if (status != BLY_OK)
         goto unbind;
-    status = blyi_handle_create(BLYI_HANDLE_CONTEXT, context, handle_gone, &context->handle);
+    status = blyi_handle_create(BLYI_HANDLE_CONTEXT, context, handle_gone, &handle);
     if (status != BLY_OK)
         goto end_stream;
-    context->default_handle = stream->handle;
-    __atomic_add_fetch(&context->generation, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&context->handle, handle, __ATOMIC_RELEASE);
+    __atomic_store_n(&context->default_handle, stream->handle, __ATOMIC_RELEASE);
     /* Release: who finds it alive finds all of it. */
     __atomic_store_n(&context->state, BLYI_CONTEXT_ALIVE, __ATOMIC_RELEASE);
     *out = context;
@@ -163,6 +186,21 @@ static bool can_drain(struct blyi_stream *stream)
     return true;
 }
 
+/* Its owner destroys it at the same time, and may wait for work that nothing will ever run. Its
+ * host functions need the context's thread: none begins once its tasks are dropped, and those
+ * that had begun have ended behind the wait. Its owner then finds it drained. */
+static void end_with_owner(struct blyi_stream *stream)
+{
+    bool drained = can_drain(stream);
+    blyi_stream_drop_begin(stream); /* without an end */
+    blyi_block_control(stream, 0, BLYI_CONTROL_PAUSED);
+    if (!drained)
+        blyi_kernel_stop(stream);
+    if (!blyi_callback_is_inside(stream))
+        blyi_queue_await(stream, blyi_queue_issued(stream), 0);
+    blyi_context_forget(stream->context, stream);
+}
+
 void blyi_context_teardown(struct blyi_context *context, bool by_reset)
 {
     /* All first, so that streams which wait for one another end in any order. */
@@ -170,11 +208,10 @@ void blyi_context_teardown(struct blyi_context *context, bool by_reset)
     while ((stream = blyi_context_next_stream(context, stream)) != NULL)
         can_drain(stream);
     while ((stream = blyi_context_next_stream(context, NULL)) != NULL) {
-        /* Its owner may destroy it at the same time: who removes the handle goes on. */
         if (__atomic_exchange_n(&stream->closing, 1, __ATOMIC_ACQ_REL) == 0)
             blyi_stream_end(stream, !can_drain(stream), by_reset);
         else
-            blyi_context_forget(context, stream);
+            end_with_owner(stream);
         blyi_queue_unref(stream);
     }
     blyi_event_end_all(context);
@@ -242,7 +279,7 @@ bly_status blyi_context_destroy(void *handle)
     if (status == BLY_OK) {
         blyi_context_teardown(context, false);
         if (blyi_thread_state.explicit_context == context &&
-            blyi_thread_state.explicit_generation == context->generation)
+            blyi_thread_state.explicit_generation == generation_of(context))
             blyi_thread_set_explicit(NULL);
     }
     blyi_handle_put(handle);
@@ -263,15 +300,6 @@ bly_status blyi_context_set(void *handle)
                            context->card->id);
     }
     blyi_handle_put(handle);
-    return status;
-}
-
-bly_status blyi_context_get(void **handle)
-{
-    struct blyi_context *context;
-    bly_status status = blyi_context_here(&context);
-    if (status == BLY_OK)
-        *handle = context->handle;
     return status;
 }
 
@@ -312,7 +340,20 @@ static bly_status no_context(const struct blyi_context *gone)
                      "no device set on this thread (tid %ld); the process uses %s", tid, cards);
 }
 
-bly_status blyi_context_here_site(struct blyi_context **out, uint32_t site)
+bly_status blyi_context_get(void **handle)
+{
+    struct blyi_context_here here;
+    bly_status status = blyi_context_look(&here, 0);
+    if (status != BLY_OK)
+        return status;
+    void *found = __atomic_load_n(&here.context->handle, __ATOMIC_ACQUIRE);
+    if (generation_of(here.context) != here.generation)
+        return no_context(here.context);
+    *handle = found;
+    return BLY_OK;
+}
+
+bly_status blyi_context_look(struct blyi_context_here *out, uint32_t site)
 {
     bly_status status = blyi_runtime_enter();
     if (unlikely(status != BLY_OK))
@@ -328,12 +369,44 @@ bly_status blyi_context_here_site(struct blyi_context **out, uint32_t site)
     }
     bool own = here->explicit_context != NULL;
     struct blyi_context *context = own ? here->explicit_context : here->primary_context;
-    /* Alive first: the generation of a live context does not change. */
-    if (unlikely(context == NULL || !blyi_context_is_alive(context) ||
-                 __atomic_load_n(&context->generation, __ATOMIC_RELAXED) !=
-                     (own ? here->explicit_generation : here->primary_generation)))
+    uint64_t generation = own ? here->explicit_generation : here->primary_generation;
+    if (unlikely(context == NULL || !blyi_context_is_alive(context)))
         return no_context(context);
-    *out = context;
+    /* Acquire: what a later use of the structure wrote shows the moved generation (begin_use). */
+    struct blyi_card *card = __atomic_load_n(&context->card, __ATOMIC_ACQUIRE);
+    void *default_handle = __atomic_load_n(&context->default_handle, __ATOMIC_ACQUIRE);
+    if (unlikely(generation_of(context) != generation))
+        return no_context(context);
+    *out = (struct blyi_context_here){context, card, default_handle, generation};
+    return BLY_OK;
+}
+
+bly_status blyi_context_still_locked(const struct blyi_context_here *here)
+{
+    bly_assert(blyi_lock_held(&here->context->lock));
+    if (likely(blyi_context_is_alive(here->context) &&
+               generation_of(here->context) == here->generation))
+        return BLY_OK;
+    return no_context(here->context);
+}
+
+bly_status blyi_context_here_site(struct blyi_context **out, uint32_t site)
+{
+    struct blyi_context_here here;
+    bly_status status = blyi_context_look(&here, site);
+    if (likely(status == BLY_OK))
+        *out = here.context;
+    return status;
+}
+
+bly_status blyi_context_here_card(struct blyi_context **out, struct blyi_card **card)
+{
+    struct blyi_context_here here;
+    bly_status status = blyi_context_look(&here, 0);
+    if (unlikely(status != BLY_OK))
+        return status;
+    *out = here.context;
+    *card = here.card;
     return BLY_OK;
 }
 
@@ -344,46 +417,54 @@ bly_status blyi_context_here(struct blyi_context **out)
 
 int blyi_context_card(const struct blyi_context *context)
 {
-    return context->card->id;
+    return blyi_context_card_ptr(context)->id;
 }
 
 struct blyi_card *blyi_context_card_ptr(const struct blyi_context *context)
 {
-    return context->card;
+    return __atomic_load_n(&context->card, __ATOMIC_ACQUIRE);
 }
 
 void *blyi_context_default_stream(const struct blyi_context *context)
 {
-    return context->default_handle;
+    return __atomic_load_n(&context->default_handle, __ATOMIC_ACQUIRE);
 }
 
 bly_status blyi_context_set_param(int option, int64_t value)
 {
-    struct blyi_context *context;
-    bly_status status = blyi_context_here(&context);
+    struct blyi_context_here here;
+    bly_status status = blyi_context_look(&here, 0);
     if (status != BLY_OK)
         return status;
     if (option < 0 || option >= BLYI_CONTEXT_PARAMS)
         return blyi_fail(BLY_E_INVALID, "a context has no system parameter %d", option);
+    struct blyi_context *context = here.context;
     blyi_lock_take(&context->lock);
-    context->params[option] = value;
-    context->params_set |= 1u << option;
+    status = blyi_context_still_locked(&here);
+    if (status == BLY_OK) {
+        context->params[option] = value;
+        context->params_set |= 1u << option;
+    }
     blyi_lock_drop(&context->lock);
-    return BLY_OK;
+    return status;
 }
 
 bly_status blyi_context_get_param(int option, int64_t *value)
 {
-    struct blyi_context *context;
-    bly_status status = blyi_context_here(&context);
+    struct blyi_context_here here;
+    bly_status status = blyi_context_look(&here, 0);
     if (status != BLY_OK)
         return status;
     if (option < 0 || option >= BLYI_CONTEXT_PARAMS)
         return blyi_fail(BLY_E_INVALID, "a context has no system parameter %d", option);
+    struct blyi_context *context = here.context;
     blyi_lock_take(&context->lock);
+    status = blyi_context_still_locked(&here);
     bool is_set = context->params_set >> option & 1;
     int64_t found = context->params[option];
     blyi_lock_drop(&context->lock);
+    if (status != BLY_OK)
+        return status;
     if (!is_set)
         return blyi_fail(BLY_E_STATE, "system parameter %d of the context was never set", option);
     *value = found;

@@ -14,6 +14,7 @@
 #include <belay/base.h>
 #include <stdbool.h>
 
+struct blyi_card;
 struct blyi_context;
 
 /* Retains the card's primary context (made with its default stream at the first call) and makes
@@ -47,6 +48,8 @@ bly_status blyi_context_get(void **handle);
 bly_status blyi_context_here(struct blyi_context **context);
 /* The same for calls that know their site: a warning about a missing device names it. */
 bly_status blyi_context_here_site(struct blyi_context **context, uint32_t site);
+/* The same with its card, both of one and the same context even if that ends meanwhile. */
+bly_status blyi_context_here_card(struct blyi_context **context, struct blyi_card **card);
 int blyi_context_card(const struct blyi_context *context);
 struct blyi_card *blyi_context_card_ptr(const struct blyi_context *context);
 /* Handle of the context's default stream, usable like any. */

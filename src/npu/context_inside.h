@@ -20,7 +20,8 @@ enum blyi_context_state { BLYI_CONTEXT_ALIVE, BLYI_CONTEXT_DYING, BLYI_CONTEXT_D
 #define BLYI_CONTEXT_PARAMS 8 /* options 0 .. 7 */
 
 struct blyi_context {
-    /* Written at creation. */
+    /* Written at creation, behind the new generation. Atomic: a thread whose context has ended
+     * may read them while the structure is used again; see struct blyi_context_here. */
     struct blyi_card *card;
     void *handle;
     void *default_handle; /* of the default stream */
@@ -53,6 +54,21 @@ struct blyi_thread_state {
     uint64_t explicit_generation, primary_generation;
 };
 extern _Thread_local struct blyi_thread_state blyi_thread_state;
+
+/* A context as one look found it. It may end at any moment, and its structure be used again, so
+ * what belongs to it was read before its generation was looked at. */
+struct blyi_context_here {
+    struct blyi_context *context;
+    struct blyi_card *card;
+    void *default_handle;
+    uint64_t generation;
+};
+
+/* The current context as a whole. E_NO_CONTEXT, E_FORKED. */
+bly_status blyi_context_look(struct blyi_context_here *here, uint32_t site);
+/* Under the lock of the context: it is alive and still the one that was found. What is added to
+ * it before the lock is dropped is met by its teardown. E_NO_CONTEXT. */
+bly_status blyi_context_still_locked(const struct blyi_context_here *here);
 
 /* Opens the card, charges its overhead, makes context and default stream; not in the list yet.
  * E_DEVICE, E_NO_MEMORY, E_HOST_MEMORY, E_SYSTEM. */

@@ -209,10 +209,10 @@ bly_status blyi_device_reset(int card, bool force)
 
 bly_status blyi_device_get(int *card)
 {
-    struct blyi_context *context;
-    bly_status status = blyi_context_here(&context);
+    struct blyi_context_here here;
+    bly_status status = blyi_context_look(&here, 0);
     if (status == BLY_OK)
-        *card = context->card->id;
+        *card = here.card->id;
     return status;
 }
 
@@ -231,10 +231,11 @@ bly_status blyi_device_active(int card, bool *active)
 
 bly_status blyi_device_sync(uint64_t timeout_ns)
 {
-    struct blyi_context *context;
-    bly_status status = blyi_context_here(&context), failure = BLY_OK;
+    struct blyi_context_here here;
+    bly_status status = blyi_context_look(&here, 0), failure = BLY_OK;
     if (status != BLY_OK)
         return status;
+    struct blyi_context *context = here.context;
     uint64_t deadline = blyi_wait_deadline(timeout_ns);
     struct blyi_stream *stream = NULL;
     while ((stream = blyi_context_next_stream(context, stream)) != NULL) {
@@ -247,7 +248,7 @@ bly_status blyi_device_sync(uint64_t timeout_ns)
             blyi_fail(status,
                       "card %d: %" PRIu64 " tasks of stream %" PRIu32
                       " have not ended within %" PRIu64 " ms",
-                      context->card->id, target - blyi_queue_completed(stream), stream->id,
+                      here.card->id, target - blyi_queue_completed(stream), stream->id,
                       timeout_ns / 1000000);
             blyi_queue_unref(stream);
             return status;
@@ -261,7 +262,7 @@ bly_status blyi_device_sync(uint64_t timeout_ns)
         if (failure == BLY_OK)
             failure = blyi_queue_take_failure(stream);
     }
-    BLYI_PROBE(CARD_SYNC, .card = context->card->id);
+    BLYI_PROBE(CARD_SYNC, .card = here.card->id);
     return failure != BLY_OK ? failure : blyi_context_failure(context);
 }
 

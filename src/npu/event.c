@@ -14,6 +14,7 @@
 #include "npu/block.h"
 #include "npu/card.h"
 #include "npu/context.h"
+#include "npu/context_inside.h"
 #include "npu/event_inside.h"
 #include "npu/queue.h"
 #include "npu/roll.h"
@@ -49,10 +50,22 @@ static void handle_gone(void *object)
     blyi_event_unref(object);
 }
 
+/* Adds the event to the roll from which the end of its context takes it, unless that is ending
+ * or has ended. */
+static bly_status join(const struct blyi_context_here *here, struct blyi_event *event)
+{
+    blyi_lock_take(&here->context->lock);
+    bly_status status = blyi_context_still_locked(here);
+    if (status == BLY_OK)
+        blyi_roll_add_event(event);
+    blyi_lock_drop(&here->context->lock);
+    return status;
+}
+
 bly_status blyi_event_create(uint32_t flags, bool modern, uint32_t site, void **handle)
 {
-    struct blyi_context *context;
-    bly_status status = blyi_context_here(&context);
+    struct blyi_context_here here;
+    bly_status status = blyi_context_look(&here, 0);
     if (status == BLY_OK)
         status = check_flags(flags, modern);
     if (status != BLY_OK)
@@ -62,14 +75,14 @@ bly_status blyi_event_create(uint32_t flags, bool modern, uint32_t site, void **
     if (event == NULL)
         return blyi_fail(BLY_E_HOST_MEMORY, "no host memory for an event (%zu bytes)",
                          sizeof(*event));
-    event->card = blyi_context_card_ptr(context);
-    event->context = context;
+    event->card = here.card;
+    event->context = here.context;
     event->flags = flags;
     event->modern = modern;
     event->site = site;
     event->born_ns = blyi_clock_ns();
     event->refs = 1;
-    event->id = __atomic_add_fetch(&last_id, 1, __ATOMIC_RELAXED);
+    uint32_t id = event->id = __atomic_add_fetch(&last_id, 1, __ATOMIC_RELAXED);
     blyi_lock_init(&event->lock, BLYI_RANK_EVENT);
     blyi_list_init(&event->watchers);
     blyi_list_init(&event->roll_link);
@@ -79,9 +92,15 @@ bly_status blyi_event_create(uint32_t flags, bool modern, uint32_t site, void **
         blyi_host_free(event);
         return status;
     }
-    blyi_roll_add_event(event);
-    BLYI_PROBE(EVENT_CREATE, .card = event->card->id, .event = event->id, .site = site);
-    *handle = event->handle;
+    void *made = event->handle;
+    status = join(&here, event);
+    if (status != BLY_OK) {
+        blyi_handle_remove(BLYI_HANDLE_EVENT, made);
+        return status;
+    }
+    /* In the roll, it may end with its context at any moment. */
+    BLYI_PROBE(EVENT_CREATE, .card = here.card->id, .event = id, .site = site);
+    *handle = made;
     return BLY_OK;
 }
 

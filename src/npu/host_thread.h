@@ -9,14 +9,17 @@
 #define BLYI_HOST_THREAD_H
 
 #include <belay/base.h>
+#include <stdbool.h>
 
 struct blyi_context;
 struct blyi_stream;
 
 /* Starts the context's thread when it is not there. E_SYSTEM, E_HOST_MEMORY. */
 bly_status blyi_host_thread_need(struct blyi_context *context);
-/* Owner only: hands the stream over; it comes back to an engine by itself. */
-void blyi_host_thread_push(struct blyi_stream *stream);
+/* Owner only: hands the stream over; it comes back to an engine by itself. False: the context
+ * was torn down and its thread ends, so the host function does not run; the caller owns the
+ * stream still. Only a stream that its own host function destroyed outlives its context. */
+bool blyi_host_thread_push(struct blyi_stream *stream);
 /* Tells the thread of a torn-down context to end; it does so by itself. */
 void blyi_host_thread_stop(struct blyi_context *context);
 

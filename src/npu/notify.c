@@ -14,6 +14,7 @@
 #include "npu/block.h"
 #include "npu/card.h"
 #include "npu/context.h"
+#include "npu/context_inside.h"
 #include "npu/queue.h"
 #include "npu/runtime.h"
 
@@ -47,11 +48,11 @@ static enum blyi_handle_kind kind_of(bool counting)
 
 bly_status blyi_notify_create(bool counting, uint32_t site, void **handle)
 {
-    struct blyi_context *context;
-    bly_status status = blyi_context_here_site(&context, site);
+    struct blyi_context_here here;
+    bly_status status = blyi_context_look(&here, site);
     if (status != BLY_OK)
         return status;
-    struct blyi_card *card = blyi_context_card_ptr(context);
+    struct blyi_card *card = here.card;
     if (!blyi_card_take_notify(card))
         return blyi_fail(BLY_E_NO_NOTIFY, "card %d: all %" PRIu64 " notifies are in use", card->id,
                          card->model.notifies);

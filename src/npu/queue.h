@@ -28,6 +28,7 @@
 
 struct blyi_card;
 struct blyi_context;
+struct blyi_context_here;
 
 #define BLYI_RING_TASKS 2048u /* 128 KiB of addresses; pages are touched as the ring fills */
 #define BLYI_WAKE_NEVER UINT64_MAX
@@ -184,8 +185,9 @@ bly_status blyi_stream_pin_any(void *handle, struct blyi_stream **out);
 bly_status blyi_stream_pin_own(void *handle, struct blyi_stream **out);
 void blyi_stream_unpin(struct blyi_stream *stream);
 
-/* Makes a stream with a handle and adds it to its context; default streams are not counted. */
-bly_status blyi_stream_make(struct blyi_context *context, uint32_t priority, uint32_t flags,
+/* Makes a stream with a handle and adds it to its context; default streams are not counted, and
+ * their context is not alive yet. E_NO_CONTEXT: it ended meanwhile; E_HOST_MEMORY. */
+bly_status blyi_stream_make(const struct blyi_context_here *here, uint32_t priority, uint32_t flags,
                             uint32_t site, bool is_default, struct blyi_stream **out);
 /* The part of destruction behind the checks. by_reset tells the probe. */
 void blyi_stream_end(struct blyi_stream *stream, bool force, bool by_reset);

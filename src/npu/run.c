@@ -3,7 +3,6 @@
  * run.c - what an engine does with the tasks of a stream that it owns.
  */
 #include <inttypes.h>
-#include "base/clock.h"
 #include "base/fail.h"
 #include "npu/block.h"
 #include "npu/callback.h"
@@ -51,18 +50,12 @@ static enum step run_wait(struct blyi_stream *stream, struct blyi_task *task, bl
                           : __atomic_load_n(&event->flag, __ATOMIC_ACQUIRE) != 0;
         if (passed)
             break;
-        if (task->u.event.timeout_ns != 0) {
-            if (stream->began_ns == 0)
-                stream->began_ns = blyi_clock_ns();
-            if (__builtin_add_overflow(stream->began_ns, task->u.event.timeout_ns, &deadline))
-                deadline = 0;
-            if (deadline != 0 && blyi_clock_ns() >= deadline) {
-                /* Not E_TIMEOUT: who synchronises must tell this from his own timeout. */
-                *status = blyi_fail(BLY_E_ABORTED,
-                                    "stream %" PRIu32 " waited %" PRIu64 " s for event %" PRIu32,
-                                    stream->id, task->u.event.timeout_ns / 1000000000u, event->id);
-                break;
-            }
+        if (!blyi_block_deadline(stream, task->u.event.timeout_ns, &deadline)) {
+            /* Not E_TIMEOUT: who synchronises must tell this from his own timeout. */
+            *status = blyi_fail(BLY_E_ABORTED,
+                                "stream %" PRIu32 " waited %" PRIu64 " s for event %" PRIu32,
+                                stream->id, task->u.event.timeout_ns / 1000000000u, event->id);
+            break;
         }
         if (event->modern ? blyi_block_on_stream(stream, after, task->u.event.position, deadline)
                           : blyi_block_on_event(stream, event, deadline))
@@ -110,8 +103,7 @@ static enum step run_task(struct blyi_stream *stream, struct blyi_task *task, bl
     case BLYI_TASK_WAIT:
         return run_wait(stream, task, status);
     case BLYI_TASK_HOST_FUNC:
-        blyi_host_thread_push(stream);
-        return STEP_GONE;
+        return blyi_host_thread_push(stream) ? STEP_GONE : STEP_DONE;
     case BLYI_TASK_CALLBACK:
         return blyi_report_deliver(stream, task) ? STEP_GONE : STEP_DONE;
     }

@@ -44,11 +44,28 @@ static void handle_gone(void *object)
     blyi_queue_unref(object);
 }
 
-bly_status blyi_stream_make(struct blyi_context *context, uint32_t priority, uint32_t flags,
+/* Adds the stream to its context, unless that is ending or has ended. */
+static bly_status join(const struct blyi_context_here *here, struct blyi_stream *stream)
+{
+    struct blyi_context *context = here->context;
+    blyi_lock_take(&context->lock);
+    bly_status status = stream->is_default ? BLY_OK : blyi_context_still_locked(here);
+    if (status == BLY_OK) {
+        /* Under the lock, so that the list is in the order of ids. */
+        stream->id = __atomic_add_fetch(&last_id, 1, __ATOMIC_RELAXED);
+        blyi_list_push_back(&context->streams, &stream->context_link);
+        if (context->failed != BLY_OK)
+            __atomic_fetch_or(&stream->control, BLYI_CONTROL_FAILED, __ATOMIC_RELEASE);
+    }
+    blyi_lock_drop(&context->lock);
+    return status;
+}
+
+bly_status blyi_stream_make(const struct blyi_context_here *here, uint32_t priority, uint32_t flags,
                             uint32_t site, bool is_default, struct blyi_stream **out)
 {
     struct blyi_stream *stream;
-    bly_status status = blyi_queue_create(context, context->card, &stream);
+    bly_status status = blyi_queue_create(here->context, here->card, &stream);
     if (status != BLY_OK)
         return status;
     stream->priority = priority;
@@ -62,15 +79,15 @@ bly_status blyi_stream_make(struct blyi_context *context, uint32_t priority, uin
         blyi_queue_unref(stream);
         return status;
     }
-    blyi_lock_take(&context->lock);
-    /* Under the lock, so that the list is in the order of ids. */
-    stream->id = __atomic_add_fetch(&last_id, 1, __ATOMIC_RELAXED);
-    blyi_list_push_back(&context->streams, &stream->context_link);
-    if (context->failed != BLY_OK)
-        stream->control |= BLYI_CONTROL_FAILED; /* nobody else knows it yet */
-    blyi_lock_drop(&context->lock);
+    status = join(here, stream);
+    if (status != BLY_OK) {
+        void *handle = stream->handle;
+        blyi_queue_retire(stream);
+        blyi_handle_remove(BLYI_HANDLE_STREAM, handle);
+        return status;
+    }
     blyi_roll_add_stream(stream);
-    BLYI_PROBE(STREAM_CREATE, .card = context->card->id, .stream = stream->id, .site = site,
+    BLYI_PROBE(STREAM_CREATE, .card = here->card->id, .stream = stream->id, .site = site,
                .aux = is_default);
     tell(stream->handle, false);
     *out = stream;
@@ -79,17 +96,17 @@ bly_status blyi_stream_make(struct blyi_context *context, uint32_t priority, uin
 
 bly_status blyi_stream_create(uint32_t priority, uint32_t flags, uint32_t site, void **handle)
 {
-    struct blyi_context *context;
-    bly_status status = blyi_context_here_site(&context, site);
+    struct blyi_context_here here;
+    bly_status status = blyi_context_look(&here, site);
     if (status != BLY_OK)
         return status;
-    if (!blyi_card_take_stream(context->card))
-        return blyi_roll_no_stream(context->card);
+    if (!blyi_card_take_stream(here.card))
+        return blyi_roll_no_stream(here.card);
     struct blyi_stream *stream;
-    status = blyi_stream_make(context, priority < PRIORITY_LOWEST ? priority : PRIORITY_LOWEST,
+    status = blyi_stream_make(&here, priority < PRIORITY_LOWEST ? priority : PRIORITY_LOWEST,
                               flags & FLAGS_KNOWN, site, false, &stream);
     if (status != BLY_OK) {
-        blyi_card_give_stream(context->card);
+        blyi_card_give_stream(here.card);
         return status;
     }
     *handle = stream->handle;
@@ -100,10 +117,10 @@ bly_status blyi_stream_pin_any(void *handle, struct blyi_stream **out)
 {
     bly_status status;
     if (handle == NULL) {
-        struct blyi_context *context;
-        status = blyi_context_here(&context);
+        struct blyi_context_here here;
+        status = blyi_context_look(&here, 0);
         if (status == BLY_OK)
-            handle = context->default_handle;
+            handle = here.default_handle;
     } else {
         status = blyi_runtime_enter();
     }
@@ -117,12 +134,12 @@ bly_status blyi_stream_pin_any(void *handle, struct blyi_stream **out)
 }
 
 static bly_status other_context(const struct blyi_stream *stream,
-                                const struct blyi_context *context)
+                                const struct blyi_context_here *here)
 {
     return blyi_fail(BLY_E_STREAM_CONTEXT,
                      "stream %" PRIu32 " belongs to another context (card %d) than the current one "
                      "(card %d)",
-                     stream->id, stream->card->id, context->card->id);
+                     stream->id, stream->card->id, here->card->id);
 }
 
 bly_status blyi_stream_pin(void *handle, struct blyi_stream **out)
@@ -138,16 +155,16 @@ bly_status blyi_stream_pin(void *handle, struct blyi_stream **out)
 
 bly_status blyi_stream_pin_own(void *handle, struct blyi_stream **out)
 {
-    struct blyi_context *context;
-    bly_status status = blyi_context_here(&context);
+    struct blyi_context_here here;
+    bly_status status = blyi_context_look(&here, 0);
     if (unlikely(status != BLY_OK))
         return status;
     struct blyi_stream *stream =
-        blyi_handle_get(BLYI_HANDLE_STREAM, handle != NULL ? handle : context->default_handle);
+        blyi_handle_get(BLYI_HANDLE_STREAM, handle != NULL ? handle : here.default_handle);
     if (unlikely(stream == NULL))
         return BLY_E_HANDLE;
-    if (unlikely(stream->context != context)) {
-        status = other_context(stream, context);
+    if (unlikely(stream->context != here.context)) {
+        status = other_context(stream, &here);
         blyi_stream_unpin(stream);
         return status;
     }
@@ -162,7 +179,7 @@ void blyi_stream_unpin(struct blyi_stream *stream)
 
 void blyi_stream_end(struct blyi_stream *stream, bool force, bool by_reset)
 {
-    struct blyi_context *context = stream->context;
+    bool inside = blyi_callback_is_inside(stream);
     tell(stream->handle, true);
     if (force) {
         blyi_stream_drop_begin(stream); /* without an end */
@@ -172,11 +189,12 @@ void blyi_stream_end(struct blyi_stream *stream, bool force, bool by_reset)
     blyi_report_withdraw(stream);
     if (blyi_handle_remove(BLYI_HANDLE_STREAM, stream->handle) != BLY_OK)
         blyi_fail_clear();
-    blyi_context_forget(context, stream);
     blyi_queue_retire(stream);
     /* Work that runs ends first; user code that destroys its own stream is part of that work. */
-    if (!blyi_callback_is_inside(stream))
+    if (!inside)
         blyi_queue_await(stream, blyi_queue_issued(stream), 0);
+    /* Now only: a teardown beside us waits for the work of the streams that it finds. */
+    blyi_context_forget(stream->context, stream);
     if (__atomic_load_n(&stream->failed, __ATOMIC_ACQUIRE)) {
         blyi_queue_take_failure(stream);
         blyi_log(BLYI_LOG_WARN, "stream %" PRIu32 " was destroyed before its error was read: %s",
@@ -192,15 +210,15 @@ void blyi_stream_end(struct blyi_stream *stream, bool force, bool by_reset)
 
 bly_status blyi_stream_destroy(void *handle, bool force)
 {
-    struct blyi_context *context;
-    bly_status status = blyi_context_here(&context);
+    struct blyi_context_here here;
+    bly_status status = blyi_context_look(&here, 0);
     if (status != BLY_OK)
         return status;
     struct blyi_stream *stream = blyi_handle_get(BLYI_HANDLE_STREAM, handle);
     if (stream == NULL)
         return BLY_E_HANDLE;
-    if (stream->context != context)
-        status = other_context(stream, context);
+    if (stream->context != here.context)
+        status = other_context(stream, &here);
     else if (stream->is_default)
         status = blyi_fail(
             BLY_E_INVALID,
