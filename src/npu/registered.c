@@ -52,6 +52,27 @@ static struct range *find_locked(uintptr_t address)
     return range && address - range->node.key < range->data.pinned ? range : NULL;
 }
 
+static bool is_pinned(uintptr_t address)
+{
+    const struct blyi_window *w = blyi_window_find(address);
+    return w && w->owner == BLYI_WINDOW_PINNED;
+}
+
+/* Memory of aclrtMallocHost may be registered to learn its address on the device. */
+static bly_status check_pinned(uintptr_t address, uint64_t size)
+{
+    char a[BLYI_SIZE_TEXT], b[BLYI_SIZE_TEXT];
+    struct blyi_pinned_block block;
+    if (!blyi_pinned_find((void *)address, &block))
+        return blyi_fail(BLY_E_INVALID, "register 0x%" PRIxPTR ": no live pinned block is there",
+                         address);
+    if (size > block.backed - (address - block.address))
+        return blyi_fail(
+            BLY_E_INVALID, "register %s at 0x%" PRIxPTR ": the pinned block 0x%" PRIxPTR " has %s",
+            blyi_size_text(size, a), address, block.address, blyi_size_text(block.asked, b));
+    return BLY_OK;
+}
+
 static bly_status check_address(uintptr_t address, uint64_t size)
 {
     char a[BLYI_SIZE_TEXT], b[BLYI_SIZE_TEXT];
@@ -68,13 +89,13 @@ static bly_status check_address(uintptr_t address, uint64_t size)
                          blyi_size_text(size, a), address, blyi_size_text(align, b),
                          address % align, blyi_align_down(address, align),
                          blyi_align_up(address, align));
+    if (is_pinned(address))
+        return check_pinned(address, size);
     const struct blyi_window *w = blyi_window_find(address);
     if (w)
-        return blyi_fail(BLY_E_INVALID, "register 0x%" PRIxPTR ": it is %s, not plain host memory",
+        return blyi_fail(BLY_E_INVALID, "register 0x%" PRIxPTR ": it is %s, not host memory",
                          address,
-                         w->owner == BLYI_WINDOW_PINNED ? "pinned host memory already"
-                         : w->owner == BLYI_WINDOW_VMM  ? "a reserved address"
-                                                        : "memory of a card");
+                         w->owner == BLYI_WINDOW_VMM ? "a reserved address" : "memory of a card");
     /* Walks the mappings and touches nothing. */
     uintptr_t start = blyi_align_down(address, PAGE);
     if (msync((void *)start, blyi_align_up(address + size, PAGE) - start, MS_ASYNC) != 0 &&
@@ -125,7 +146,7 @@ bly_status blyi_registered_add(void *address, uint64_t size, uint32_t flags, uin
                                            .time_ns = blyi_clock_ns()};
     blyi_lock_take(&all.lock);
     status = check_overlap_locked(at, pinned);
-    if (status == BLY_OK)
+    if (status == BLY_OK && !is_pinned(at)) /* a pinned block is counted already */
         status = blyi_pinned_book(size, pinned);
     if (status == BLY_OK) {
         blyi_tree_insert(&all.ranges, &range->node, at, 0);
@@ -165,7 +186,8 @@ bly_status blyi_registered_remove(void *address, uint32_t site)
     struct range *range = range_of(blyi_tree_find(&all.ranges, at, 0));
     if (range) {
         blyi_tree_remove(&all.ranges, &range->node);
-        blyi_pinned_unbook(range->data.pinned);
+        if (!is_pinned(at))
+            blyi_pinned_unbook(range->data.pinned);
         count(-(int64_t)range->data.pinned, -1);
         BLYI_PROBE(HOST_UNREGISTER, .card = -1, .address = at, .size = range->data.size,
                    .site = site);

@@ -23,8 +23,8 @@ struct blyi_registered {
 
 /* E_ALIGN       the address is not a multiple of option PIN_ALIGN (offset, nearest)
  * E_REGISTERED  some of it is registered already (which, where)
- * E_INVALID     size 0 or beyond the end of memory; memory of a card, pinned already, or nothing
- *               is mapped there
+ * E_INVALID     size 0 or beyond the end of memory; memory of a card, outside one pinned block,
+ *               or nothing is mapped there
  * E_PIN_LIMIT, E_HOST_MEMORY [any] */
 bly_status blyi_registered_add(void *address, uint64_t size, uint32_t flags, uint32_t site);
 /* E_NOT_REGISTERED: not the start of a registration (what it is instead). [any] */

@@ -109,11 +109,22 @@ TEST(registering)
     CHECK_ACL(aclrtHostGetDevicePointer(m + 6 * MIB, &device, 0), 107000);
     CHECK_ACL(aclrtHostGetDevicePointer(NULL, &device, 0), 100000);
 
-    /* Neither memory of a card nor pinned nor absent memory can be registered. */
+    /* Neither memory of a card nor absent memory can be registered; a pinned block can, whole or
+     * in part, as public programs do to learn its address on the device. */
     OK(aclrtMalloc(&card, 2 * MIB, HUGE_FIRST));
     OK(aclrtMallocHost(&pinned, 4096));
     CHECK_ACL(aclrtHostRegister(card, 4096, 0, &d), 107000);
+    OK(aclrtHostRegisterV2(pinned, 4096, ACL_HOST_REG_MAPPED));
+    CHECK_ACL(aclrtHostRegister(pinned, 4096, 0, &d), 507910);
+    OK(aclrtHostGetDevicePointer(pinned, &d, 0));
+    OK(aclrtMemset(d, 4096, 7, 4096));
+    CHECK(((char *)pinned)[4095] == 7);
+    OK(aclrtHostUnregister(pinned));
+    CHECK_ACL(aclrtHostRegister(pinned, 4097, 0, &d), 107000);
+    CHECK_MESSAGE("the pinned block 0x");
+    OK(aclrtFreeHost(pinned));
     CHECK_ACL(aclrtHostRegister(pinned, 4096, 0, &d), 107000);
+    CHECK_MESSAGE("no live pinned block is there");
     CHECK_ACL(aclrtHostRegister((void *)(uintptr_t)4096, 4096, 0, &d), 107000);
     CHECK_MESSAGE("not all of it is mapped");
 
