@@ -399,15 +399,13 @@ bly_status blyi_context_here_site(struct blyi_context **out, uint32_t site)
     return status;
 }
 
-bly_status blyi_context_here_card(struct blyi_context **out, struct blyi_card **card)
+bly_status blyi_context_here_card(struct blyi_card **card)
 {
     struct blyi_context_here here;
     bly_status status = blyi_context_look(&here, 0);
-    if (unlikely(status != BLY_OK))
-        return status;
-    *out = here.context;
-    *card = here.card;
-    return BLY_OK;
+    if (likely(status == BLY_OK))
+        *card = here.card;
+    return status;
 }
 
 bly_status blyi_context_here(struct blyi_context **out)

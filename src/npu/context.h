@@ -48,8 +48,9 @@ bly_status blyi_context_get(void **handle);
 bly_status blyi_context_here(struct blyi_context **context);
 /* The same for calls that know their site: a warning about a missing device names it. */
 bly_status blyi_context_here_site(struct blyi_context **context, uint32_t site);
-/* The same with its card, both of one and the same context even if that ends meanwhile. */
-bly_status blyi_context_here_card(struct blyi_context **context, struct blyi_card **card);
+/* Its card, for calls that need no more: right even if the context ends meanwhile, and its
+ * structure is used again. */
+bly_status blyi_context_here_card(struct blyi_card **card);
 int blyi_context_card(const struct blyi_context *context);
 struct blyi_card *blyi_context_card_ptr(const struct blyi_context *context);
 /* Handle of the context's default stream, usable like any. */

@@ -243,11 +243,10 @@ struct users {
 
 static void use_once(void)
 {
-    struct blyi_context *context;
     struct blyi_card *card;
     struct blyi_mem_request request = {.asked = 4096, .rounded = 4096, .module = 33};
     void *memory, *event;
-    if (blyi_context_here_card(&context, &card) == BLY_OK &&
+    if (blyi_context_here_card(&card) == BLY_OK &&
         blyi_mem_alloc(card, &request, &memory) == BLY_OK)
         require(blyi_mem_free(memory, 0) == BLY_OK);
     (void)blyi_event_create(PLAIN, MODERN, 0, &event); /* or the context has ended */

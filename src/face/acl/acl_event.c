@@ -206,11 +206,10 @@ aclError bly_acl_aclrtGetEventAvailNum(uint32_t *eventCount)
 {
     if (eventCount == NULL)
         return acl_null(aclrtGetEventAvailNum, "eventCount");
-    struct blyi_context *context;
-    aclError error = blyi_acl_check_context(BLYI_ACL_CALL_aclrtGetEventAvailNum, &context);
+    struct blyi_card *card;
+    aclError error = blyi_acl_check_card(BLYI_ACL_CALL_aclrtGetEventAvailNum, &card);
     if (error != ACL_SUCCESS)
         return error;
-    const struct blyi_card *card = blyi_context_card_ptr(context);
     uint64_t used = __atomic_load_n(&card->n_events, __ATOMIC_RELAXED);
     *eventCount = used < card->model.events ? (uint32_t)(card->model.events - used) : 0;
     return ACL_SUCCESS;

@@ -58,14 +58,13 @@ aclError bly_acl_aclrtGetMemInfo(aclrtMemAttr attr, size_t *free, size_t *total)
     if (free == NULL || total == NULL)
         return acl_reject(aclrtGetMemInfo, ACL_ERROR_INVALID_PARAM, "%s is NULL",
                           free == NULL ? "free" : "total");
-    struct blyi_context *context;
-    aclError error = blyi_acl_check_context(BLYI_ACL_CALL_aclrtGetMemInfo, &context);
+    struct blyi_card *card;
+    aclError error = blyi_acl_check_card(BLYI_ACL_CALL_aclrtGetMemInfo, &card);
     if (error != ACL_SUCCESS)
         return error;
     if ((unsigned)attr >= BLYI_COUNT(attributes))
         return acl_reject(aclrtGetMemInfo, ACL_ERROR_RT_INVALID_MEMORY_TYPE,
                           "attr %d is not in 0 .. %zu", (int)attr, BLYI_COUNT(attributes) - 1);
-    struct blyi_card *card = blyi_context_card_ptr(context);
     const struct attribute *attribute = &attributes[attr];
     if (attribute->figure == GIANT_PAGES && card->model.giant_pages == 0)
         return acl_reject(aclrtGetMemInfo, ACL_ERROR_RT_FEATURE_NOT_SUPPORT,

@@ -70,13 +70,13 @@ static void tell_p2p_once(uint32_t policy)
 /* The common end: size is checked, the context is not. */
 static aclError allocate(enum blyi_acl_call call, struct blyi_mem_request *request, void **out)
 {
-    struct blyi_context *context;
-    aclError error = blyi_acl_check_context(call, &context);
+    struct blyi_card *card;
+    aclError error = blyi_acl_check_card(call, &card);
     if (error == ACL_SUCCESS)
         error = blyi_acl_check_limit(call, request->rounded);
     if (error != ACL_SUCCESS)
         return error;
-    return blyi_acl_result(call, blyi_mem_alloc(blyi_context_card_ptr(context), request, out));
+    return blyi_acl_result(call, blyi_mem_alloc(card, request, out));
 }
 
 static aclError allocate_plain(enum blyi_acl_call call, void **out, size_t size,
@@ -141,8 +141,8 @@ static aclError apply_config(enum blyi_acl_call call, const aclrtMallocConfig *c
     request->module = config.module;
     if (!config.has_device && !config.has_va_flag)
         return ACL_SUCCESS;
-    struct blyi_context *context;
-    error = blyi_acl_check_context(call, &context);
+    struct blyi_card *here;
+    error = blyi_acl_check_card(call, &here);
     if (error != ACL_SUCCESS)
         return error;
     if (config.has_va_flag)
@@ -150,11 +150,11 @@ static aclError apply_config(enum blyi_acl_call call, const aclrtMallocConfig *c
                                "attribute ACL_RT_MEM_ATTR_VA_FLAG is for host memory");
     int card;
     error = blyi_acl_check_device(call, config.device, ACL_ERROR_RT_PARAM_INVALID, &card);
-    if (error == ACL_SUCCESS && card != blyi_context_card(context))
+    if (error == ACL_SUCCESS && card != here->id)
         error = blyi_acl_reject(call, ACL_ERROR_RT_PARAM_INVALID,
                                 "attribute ACL_RT_MEM_ATTR_DEVICE_ID is %" PRIu32
                                 ", the current context is on card %d",
-                                config.device, blyi_context_card(context));
+                                config.device, here->id);
     return error;
 }
 

@@ -127,11 +127,10 @@ aclError bly_acl_aclrtGetStreamAvailableNum(uint32_t *streamCount)
 {
     if (streamCount == NULL)
         return acl_null(aclrtGetStreamAvailableNum, "streamCount");
-    struct blyi_context *context;
-    aclError error = blyi_acl_check_context(BLYI_ACL_CALL_aclrtGetStreamAvailableNum, &context);
+    struct blyi_card *card;
+    aclError error = blyi_acl_check_card(BLYI_ACL_CALL_aclrtGetStreamAvailableNum, &card);
     if (error != ACL_SUCCESS)
         return error;
-    const struct blyi_card *card = blyi_context_card_ptr(context);
     uint64_t used = __atomic_load_n(&card->n_streams, __ATOMIC_RELAXED);
     *streamCount = used < card->model.streams ? (uint32_t)(card->model.streams - used) : 0;
     return ACL_SUCCESS;

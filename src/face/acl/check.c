@@ -64,6 +64,12 @@ aclError blyi_acl_check_context(enum blyi_acl_call call, struct blyi_context **c
     return blyi_acl_result(call, blyi_context_here(context));
 }
 
+aclError blyi_acl_check_card(enum blyi_acl_call call, struct blyi_card **card)
+{
+    blyi_acl_enter();
+    return blyi_acl_result(call, blyi_context_here_card(card));
+}
+
 aclError blyi_acl_check_limit(enum blyi_acl_call call, uint64_t rounded)
 {
     if (rounded > BLYI_ACL_SIZE_MAX)

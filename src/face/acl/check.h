@@ -23,6 +23,8 @@ aclError blyi_acl_check_size(enum blyi_acl_call call, uint64_t size, bool padded
                              uint64_t *rounded);
 /* The thread's context: 107002 without. */
 aclError blyi_acl_check_context(enum blyi_acl_call call, struct blyi_context **context);
+/* The card of that context, for calls that need no more. */
+aclError blyi_acl_check_card(enum blyi_acl_call call, struct blyi_card **card);
 /* No allocation is larger: 107000. Comes behind the context. */
 #define BLYI_ACL_SIZE_MAX ((uint64_t)1 << 50)
 aclError blyi_acl_check_limit(enum blyi_acl_call call, uint64_t rounded);

@@ -2,6 +2,9 @@
 /* Which card a thread works on, and for how long. */
 #include "order_test.h"
 
+#include "npu/abort.h"
+#include "npu/queue.h"
+
 static void a_thread_without_a_device_is_told_where_the_process_is(void **state)
 {
     (void)state;
@@ -241,6 +244,25 @@ static void *keep_current(void *arg)
     return NULL;
 }
 
+/* The structure of a dead context is used again, its failure is not. */
+static void a_new_context_has_no_failure_of_an_old_one(void **state)
+{
+    (void)state;
+    struct blyi_stream *stream;
+    void *own;
+    assert_ok(blyi_context_create(0, 0, &own));
+    void *handle = new_stream();
+    assert_ok(blyi_stream_set_failure_mode(handle, 1));
+    assert_ok(blyi_stream_pin_any(handle, &stream));
+    blyi_context_task_failed(stream, blyi_fail(BLY_E_STATE, "a task failed"));
+    blyi_stream_unpin(stream);
+    assert_status(blyi_stream_nop(handle), BLY_E_STATE);
+    assert_ok(blyi_context_destroy(own));
+    assert_ok(blyi_context_create(0, 0, &own));
+    assert_ok(blyi_stream_nop(new_stream()));
+    assert_ok(blyi_context_destroy(own));
+}
+
 static void a_context_destroyed_elsewhere_is_unusable(void **state)
 {
     (void)state;
@@ -380,6 +402,7 @@ int main(void)
         order_test(the_explicit_context_comes_first),
         order_test(a_destroyed_context_falls_back_to_the_primary),
         order_test(dead_and_foreign_handles_are_no_contexts),
+        order_test(a_new_context_has_no_failure_of_an_old_one),
         order_test(a_context_destroyed_elsewhere_is_unusable),
         order_test(parameters_are_known_once_set),
         order_test(a_finalised_runtime_starts_again),
