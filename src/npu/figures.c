@@ -44,21 +44,6 @@ bool blyi_mem_find(const void *address, struct blyi_mem_block *out)
     return block != NULL;
 }
 
-void blyi_mem_walk(struct blyi_card *card,
-                   void (*fn)(void *arg, const struct blyi_mem_block *block), void *arg)
-{
-    if (blyi_runtime_is_forked())
-        return;
-    struct blyi_mem_block block;
-    blyi_card_lock(card);
-    for (struct blyi_tree_node *node = blyi_tree_first(&card->blocks); node;
-         node = blyi_tree_next(node)) {
-        describe(card, blyi_block_of(node), &block);
-        fn(arg, &block);
-    }
-    blyi_card_unlock(card);
-}
-
 void blyi_mem_figures(struct blyi_card *card, struct blyi_mem_figures *out)
 {
     *out = (struct blyi_mem_figures){0};

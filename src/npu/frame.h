@@ -11,7 +11,6 @@
 #include <stdbool.h>
 
 #define BLYI_FRAME_SIZE   ((uint64_t)2 << 20)
-#define BLYI_FRAME_SHIFT  21
 #define BLYI_FRAME_ORDERS 10
 #define BLYI_GIANT_FRAMES 512u
 #define BLYI_FRAME_NONE   UINT32_MAX

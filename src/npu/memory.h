@@ -61,9 +61,6 @@ struct blyi_mem_block {
 };
 /* The live block around an address. [any] */
 bool blyi_mem_find(const void *address, struct blyi_mem_block *out);
-/* Calls `fn` for each live block by rising address, under the card's lock. */
-void blyi_mem_walk(struct blyi_card *card,
-                   void (*fn)(void *arg, const struct blyi_mem_block *block), void *arg);
 uint64_t blyi_page_bytes(enum blyi_page_kind kind);
 
 enum blyi_access { BLYI_READ = 1, BLYI_WRITE = 2 };

@@ -453,22 +453,6 @@ void blyi_pinned_figures(struct blyi_pinned_figures *out)
     blyi_lock_drop(&pinned.lock);
 }
 
-void blyi_pinned_walk(void (*fn)(void *arg, const struct blyi_pinned_block *block), void *arg)
-{
-    if (blyi_runtime_is_forked())
-        return;
-    struct blyi_pinned_block out;
-    blyi_lock_take(&pinned.lock);
-    for (struct blyi_tree_node *node = blyi_tree_first(&pinned.blocks); node;
-         node = blyi_tree_next(node)) {
-        if (block_of(node)->dying)
-            continue;
-        describe(block_of(node), &out);
-        fn(arg, &out);
-    }
-    blyi_lock_drop(&pinned.lock);
-}
-
 /* Blocks do not overlap, sums agree, and every page of the window is free, in a block, or
  * aside. A test calls it while nothing is being allocated. */
 bool blyi_pinned_audit(void)

@@ -49,7 +49,6 @@ struct blyi_pinned_figures {
     uint64_t limit;
 };
 void blyi_pinned_figures(struct blyi_pinned_figures *out);
-void blyi_pinned_walk(void (*fn)(void *arg, const struct blyi_pinned_block *block), void *arg);
 bool blyi_pinned_audit(void);
 
 #endif
