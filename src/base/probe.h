@@ -23,7 +23,7 @@
     X(RESET_FREE, "reset-free")       /* as FREE: taken back by a device reset, not by the user */ \
     X(ALLOC_FAIL, "alloc-fail")       /* card size asked site, aux status */                       \
     X(HOST_ALLOC, "host-alloc")       /* address size asked rounded backed site: pinned memory */  \
-    X(HOST_FREE, "host-free")         /* address size asked rounded backed site: once no queued     \
+    X(HOST_FREE, "host-free")         /* address size asked rounded backed site: once no queued    \
                                          work holds it */                                          \
     X(HOST_REGISTER, "host-register") /* address size site */                                      \
     X(HOST_UNREGISTER, "host-unregister")                                                          \

@@ -12,8 +12,8 @@
  * E_FORKED: this process was forked after the runtime was up; the sentence names the parent and
  * says what to do. Every entry into the card calls it. [any] */
 bly_status blyi_runtime_enter(void);
-/* E_FORKED as above; starts nothing, so for what can be asked before the first use. Whatever takes a
- * lock or changes memory calls one of the two first: in the child of a fork the threads that hold
+/* E_FORKED as above; starts nothing, so for what can be asked before the first use. Whatever takes
+ * a lock or changes memory calls one of the two first: in the child of a fork the threads that hold
  * the locks do not exist, and what is shared is the parent's. */
 bly_status blyi_runtime_check(void);
 /* The same without a sentence. */
