@@ -126,6 +126,30 @@ static void sum_load(const struct blyi_pack *pack, struct blyi_graph *g)
     }
 }
 
+static bool list_live(const struct blyi_pack *pack, struct blyi_graph *g)
+{
+    size_t sections = pack->n_sections;
+    g->live_at = blyi_host_calloc(sections + 2, sizeof(*g->live_at));
+    if (g->live_at == NULL)
+        return false;
+    for (uint32_t i = 0; i < pack->n; i++) {
+        for (uint32_t s = pack->items[i].first; s <= pack->items[i].last; s++)
+            g->live_at[s + 1]++;
+    }
+    for (size_t s = 0; s < sections; s++)
+        g->live_at[s + 1] += g->live_at[s];
+    g->live = blyi_host_calloc(g->live_at[sections] + (size_t)1, sizeof(*g->live));
+    if (g->live == NULL)
+        return false;
+    for (uint32_t i = 0; i < pack->n; i++) {
+        for (uint32_t s = pack->items[i].first; s <= pack->items[i].last; s++)
+            g->live[g->live_at[s]++] = i;
+    }
+    memmove(g->live_at + 1, g->live_at, sections * sizeof(*g->live_at));
+    g->live_at[0] = 0;
+    return true;
+}
+
 bly_status blyi_graph_init(struct blyi_graph *g, const struct blyi_pack *pack)
 {
     memset(g, 0, sizeof(*g));
@@ -145,7 +169,7 @@ bly_status blyi_graph_init(struct blyi_graph *g, const struct blyi_pack *pack)
     g->near = blyi_host_alloc((links + 1) * sizeof(*g->near));
     if (pack->pieces != NULL)
         g->lift = blyi_host_alloc((links + 1) * sizeof(*g->lift));
-    if (!g->near || (pack->pieces != NULL && !g->lift))
+    if (!g->near || (pack->pieces != NULL && !g->lift) || !list_live(pack, g))
         goto fail;
     fill_near(pack, g, false);
     memmove(g->near_at + 1, g->near_at, n * sizeof(*g->near_at));
@@ -169,5 +193,7 @@ void blyi_graph_fini(struct blyi_graph *g)
     blyi_host_free(g->first_at);
     blyi_host_free(g->twin);
     blyi_host_free(g->load);
+    blyi_host_free(g->live_at);
+    blyi_host_free(g->live);
     memset(g, 0, sizeof(*g));
 }

@@ -33,7 +33,7 @@ struct blyi_search {
     const struct blyi_graph *graph;
     int64_t *floor;  /* per section: end of what is placed there */
     int64_t *rest;   /* per section: units not placed yet */
-    int64_t *start;  /* per section: scratch, lowest possible start of what is left */
+    uint32_t *witness; /* per section: an item that started low enough when last looked at */
     uint32_t *cross; /* per section: unplaced items in both it and the one before */
     int64_t *off;    /* per item: its offset, or the lowest possible one */
     uint32_t *rank;  /* per item: place in the order of this run */
@@ -160,23 +160,31 @@ static void blame(struct blyi_search *s, uint32_t section, uint32_t head, uint32
     }
 }
 
+/* Does some unplaced item of the section start at or below `highest`? The one found last time
+ * mostly still does. */
+static bool starts_by(struct blyi_search *s, uint32_t section, int64_t highest)
+{
+    const struct blyi_graph *g = s->graph;
+    uint32_t k = s->witness[section];
+    if (!s->placed[k] && s->off[k] <= highest)
+        return true;
+    for (uint32_t at = g->live_at[section]; at < g->live_at[section + 1]; at++) {
+        k = g->live[at];
+        if (!s->placed[k] && s->off[k] <= highest) {
+            s->witness[section] = k;
+            return true;
+        }
+    }
+    return false;
+}
+
 /* The section rule over the part [lo, hi), whose next placement lies at `least` or above. */
 static bool sections_fit(struct blyi_search *s, uint32_t lo, uint32_t hi, uint32_t head,
                          int64_t least)
 {
-    const struct blyi_pack *pack = s->pack;
-    int64_t *start = s->start;
-    for (uint32_t x = lo; x < hi; x++)
-        start[x] = INT64_MAX;
-    for (uint32_t k = head; k != pack->n && pack->items[k].first < hi; k = s->next[k]) {
-        int64_t off = s->off[k] > least ? s->off[k] : least;
-        for (uint32_t x = pack->items[k].first; x <= pack->items[k].last; x++) {
-            if (off < start[x])
-                start[x] = off;
-        }
-    }
     for (uint32_t x = lo; x < hi; x++) {
-        if (s->rest[x] > 0 && s->rest[x] > s->capacity - start[x]) {
+        int64_t highest = s->capacity - s->rest[x];
+        if (s->rest[x] > 0 && (least > highest || !starts_by(s, x, highest))) {
             if (s->learn)
                 blame(s, x, head, hi);
             return false;
@@ -358,7 +366,7 @@ bly_status blyi_search_create(const struct blyi_pack *pack, const struct blyi_gr
         s->floors_room += (size_t)(pack->items[i].last - pack->items[i].first + 1);
     s->floor = blyi_host_alloc(sections * sizeof(*s->floor));
     s->rest = blyi_host_alloc(sections * sizeof(*s->rest));
-    s->start = blyi_host_alloc(sections * sizeof(*s->start));
+    s->witness = blyi_host_alloc(sections * sizeof(*s->witness));
     s->cross = blyi_host_alloc(sections * sizeof(*s->cross));
     s->off = blyi_host_alloc(n * sizeof(*s->off));
     s->rank = blyi_host_alloc(n * sizeof(*s->rank));
@@ -370,9 +378,11 @@ bly_status blyi_search_create(const struct blyi_pack *pack, const struct blyi_gr
     s->done = blyi_host_alloc(n * sizeof(*s->done));
     s->trail = blyi_host_alloc(s->trail_room * sizeof(*s->trail));
     s->floors = blyi_host_alloc(s->floors_room * sizeof(*s->floors));
-    if (!s->floor || !s->rest || !s->start || !s->cross || !s->off || !s->rank || !s->placed ||
+    if (!s->floor || !s->rest || !s->witness || !s->cross || !s->off || !s->rank || !s->placed ||
         !s->next || !s->prev || !s->weight || !s->keys || !s->trail || !s->done || !s->floors)
         goto fail;
+    for (uint32_t x = 0; x < pack->n_sections; x++)
+        s->witness[x] = graph->live[graph->live_at[x]];
     *search = s;
     return BLY_OK;
 
@@ -388,7 +398,7 @@ void blyi_search_destroy(struct blyi_search *s)
         return;
     blyi_host_free(s->floor);
     blyi_host_free(s->rest);
-    blyi_host_free(s->start);
+    blyi_host_free(s->witness);
     blyi_host_free(s->cross);
     blyi_host_free(s->off);
     blyi_host_free(s->rank);

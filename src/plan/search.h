@@ -22,6 +22,8 @@ struct blyi_graph {
     uint32_t *first_at; /* n_sections + 1 positions in by_first */
     uint32_t *twin;     /* an equal item that must come first, or BLYI_PACK_NONE */
     int64_t *load;      /* live units per section */
+    uint32_t *live_at;  /* n_sections + 1 positions in live */
+    uint32_t *live;     /* items of each section */
 };
 
 bly_status blyi_graph_init(struct blyi_graph *graph, const struct blyi_pack *pack);

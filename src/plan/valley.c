@@ -34,6 +34,7 @@ struct blyi_valley {
     int64_t *load;
     int64_t *floor, *rest; /* per section */
     int64_t *low;          /* per section: scratch */
+    uint32_t *witness;     /* per section: an item that started low enough when last looked at */
     uint32_t *cross;       /* per section: unplaced items in it and the one before */
     int64_t *off;          /* per item: its offset, or the lowest possible one */
     uint32_t *rank;
@@ -46,7 +47,7 @@ struct blyi_valley {
     struct blyi_sort_key *keys;
     int64_t capacity;
     uint64_t nodes;
-    bool stopped, learn;
+    bool stopped, learn, mirrored;
     struct blyi_stop *stop;
 };
 
@@ -127,20 +128,29 @@ static void blame(struct blyi_valley *s, uint32_t first, uint32_t last)
     }
 }
 
+/* Does some unplaced item of the section start at or below `highest`? The one found last time
+ * mostly still does. */
+static bool starts_by(struct blyi_valley *s, uint32_t section, int64_t highest)
+{
+    const struct blyi_graph *g = s->graph;
+    uint32_t k = s->witness[section];
+    if (!s->placed[k] && s->off[k] <= highest)
+        return true;
+    uint32_t x = s->mirrored ? s->pack->n_sections - 1 - section : section;
+    for (uint32_t at = g->live_at[x]; at < g->live_at[x + 1]; at++) {
+        k = g->live[at];
+        if (!s->placed[k] && s->off[k] <= highest) {
+            s->witness[section] = k;
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool sections_fit(struct blyi_valley *s, uint32_t lo, uint32_t hi)
 {
-    for (uint32_t x = lo; x < hi; x++)
-        s->low[x] = NO_WALL;
-    for (uint32_t at = s->first_at[lo]; at < s->first_at[hi]; at++) {
-        uint32_t k = s->by_first[at];
-        if (s->placed[k])
-            continue;
-        int64_t off = s->off[k];
-        for (uint32_t x = s->items[k].first; x <= s->items[k].last; x++)
-            s->low[x] = off < s->low[x] ? off : s->low[x];
-    }
     for (uint32_t x = lo; x < hi; x++) {
-        if (s->rest[x] > 0 && s->rest[x] > s->capacity - s->low[x]) {
+        if (s->rest[x] > 0 && !starts_by(s, x, s->capacity - s->rest[x])) {
             if (s->learn)
                 blame(s, x, x);
             return false;
@@ -390,8 +400,11 @@ static void copy_problem(struct blyi_valley *s, bool mirrored)
 {
     const struct blyi_pack *pack = s->pack;
     uint32_t sections = pack->n_sections;
-    for (uint32_t x = 0; x < sections; x++)
-        s->load[x] = s->graph->load[mirrored ? sections - 1 - x : x];
+    for (uint32_t x = 0; x < sections; x++) {
+        uint32_t theirs = mirrored ? sections - 1 - x : x;
+        s->load[x] = s->graph->load[theirs];
+        s->witness[x] = s->graph->live[s->graph->live_at[theirs]];
+    }
     memset(s->first_at, 0, (sections + (size_t)2) * sizeof(*s->first_at));
     for (uint32_t i = 0; i < pack->n; i++) {
         struct blyi_pack_item item = pack->items[i];
@@ -429,6 +442,7 @@ bly_status blyi_valley_create(const struct blyi_pack *pack, const struct blyi_gr
     s->floor = blyi_host_alloc(sections * sizeof(*s->floor));
     s->rest = blyi_host_alloc(sections * sizeof(*s->rest));
     s->low = blyi_host_alloc(sections * sizeof(*s->low));
+    s->witness = blyi_host_alloc(sections * sizeof(*s->witness));
     s->cross = blyi_host_alloc(sections * sizeof(*s->cross));
     s->off = blyi_host_alloc(n * sizeof(*s->off));
     s->rank = blyi_host_alloc(n * sizeof(*s->rank));
@@ -438,9 +452,10 @@ bly_status blyi_valley_create(const struct blyi_pack *pack, const struct blyi_gr
     s->keys = blyi_host_alloc(2 * n * sizeof(*s->keys));
     s->trail = blyi_host_alloc(s->trail_room * sizeof(*s->trail));
     if (!s->items || !s->by_first || !s->first_at || !s->load || !s->floor || !s->rest || !s->low ||
-        !s->cross || !s->off || !s->rank || !s->placed || !s->done || !s->weight || !s->keys ||
+        !s->witness || !s->cross || !s->off || !s->rank || !s->placed || !s->done || !s->weight || !s->keys ||
         !s->trail)
         goto fail;
+    s->mirrored = mirrored;
     copy_problem(s, mirrored);
     *valley = s;
     return BLY_OK;
@@ -462,6 +477,7 @@ void blyi_valley_destroy(struct blyi_valley *s)
     blyi_host_free(s->floor);
     blyi_host_free(s->rest);
     blyi_host_free(s->low);
+    blyi_host_free(s->witness);
     blyi_host_free(s->cross);
     blyi_host_free(s->off);
     blyi_host_free(s->rank);
