@@ -140,16 +140,12 @@ static void displace(struct blyi_eject *e, uint32_t item, int64_t offset)
 static void begin(struct blyi_eject *e, int64_t capacity, const int64_t *offset)
 {
     const struct blyi_pack *pack = e->pack;
-    blyi_shelf_reset(&e->shelf);
+    blyi_shelf_load(&e->shelf, offset, capacity, e->ends);
     e->n_pool = 0;
     for (uint32_t i = 0; i < pack->n; i++) {
         e->price[i] = 1;
-        if (blyi_pack_is_fixed(pack, i))
-            continue;
-        if (offset[i] == BLYI_PACK_FREE || offset[i] + pack->items[i].size > capacity)
+        if (e->shelf.offset[i] == BLYI_PACK_FREE)
             e->pool[e->n_pool++] = i;
-        else
-            blyi_shelf_put(&e->shelf, i, offset[i]);
     }
 }
 

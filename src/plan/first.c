@@ -49,20 +49,24 @@ static bly_status try_sweeps(struct blyi_solve *s)
     bly_status status = blyi_timeline_init(&line, s->pack);
     if (status != BLY_OK)
         return status;
-    status = blyi_sweep(s->pack, &line, BLYI_SWEEP_FIRST, 0, 0, s->spare);
+    bool done = false;
+    status = blyi_sweep(s->pack, &line, BLYI_SWEEP_FIRST, 0, 0, NULL, s->spare, &done);
     if (status == BLY_OK)
         blyi_solve_offer(s, "sweep-first");
-    size_t tries = s->pack->n > SWEEPS_MAX ? 2 : sizeof(two_ended) / sizeof(two_ended[0]);
+    bool large = s->pack->n > SWEEPS_MAX;
+    size_t tries = large ? 2 : sizeof(two_ended) / sizeof(two_ended[0]);
     for (size_t t = 0; t < tries && status == BLY_OK && !over(s); t++) {
-        int64_t ceiling = s->bound + s->bound / 400 * two_ended[t].rise;
-        status =
-            blyi_sweep(s->pack, &line, BLYI_SWEEP_TWO_ENDED, ceiling, two_ended[t].life, s->spare);
-        if (status == BLY_OK)
+        int64_t ceiling = s->bound + s->bound / 400 * two_ended[t].rise, peak = s->peak;
+        status = blyi_sweep(s->pack, &line, BLYI_SWEEP_TWO_ENDED, ceiling, two_ended[t].life,
+                            &s->stop, s->spare, &done);
+        if (status == BLY_OK && done)
             blyi_solve_offer(s, "sweep-two-ended");
+        if (large && s->peak == peak)
+            break; /* where the first is of no use, the second is not, either */
     }
-    if (status == BLY_OK && !over(s) && s->pack->n <= SWEEPS_MAX) {
-        status = blyi_sweep(s->pack, &line, BLYI_SWEEP_BEST, 0, 0, s->spare);
-        if (status == BLY_OK)
+    if (status == BLY_OK && !over(s) && !large) {
+        status = blyi_sweep(s->pack, &line, BLYI_SWEEP_BEST, 0, 0, &s->stop, s->spare, &done);
+        if (status == BLY_OK && done)
             blyi_solve_offer(s, "sweep-best");
     }
     blyi_timeline_fini(&line);

@@ -207,8 +207,12 @@ static bly_status press_all(struct blyi_press *press, int64_t wanted, uint64_t *
     if (status != BLY_OK)
         return status;
     *done = true;
-    for (size_t w = 0; w < n && *done && status == BLY_OK; w++)
-        status = press_window(press, &windows[w], wanted, nodes, stop, offset, done);
+    for (size_t w = 0; w < n && status == BLY_OK && !blyi_stop_now(stop); w++) {
+        bool pressed = false; /* a window that resists is left for a wider one, later */
+        status = press_window(press, &windows[w], wanted, nodes, stop, offset, &pressed);
+        *done &= pressed;
+    }
+    *done &= !blyi_stop_now(stop);
     blyi_host_free(windows);
     return status;
 }

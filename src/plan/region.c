@@ -12,6 +12,9 @@
 #include "plan/shelf.h"
 #include "plan/solve.h"
 
+/* The sweep over the result takes so many times as long as building the problem. */
+#define FINISH 3
+
 static uint32_t member(const struct blyi_region_job *job, size_t k)
 {
     return job->members == NULL ? (uint32_t)k : job->members[k];
@@ -145,6 +148,16 @@ static int64_t enough_units(const struct blyi_region_job *job, const struct blyi
     return (int64_t)(job->capacity / (uint64_t)pack->unit);
 }
 
+/* Brings the deadline forward by what is still to be done after it, by half of the rest at most. */
+static void leave_time(struct blyi_stop *stop, uint64_t needed_ns)
+{
+    uint64_t now = blyi_clock_ns();
+    if (stop->deadline_ns == UINT64_MAX || stop->deadline_ns <= now)
+        return;
+    uint64_t most = (stop->deadline_ns - now) / 2;
+    stop->deadline_ns -= needed_ns < most ? needed_ns : most;
+}
+
 bly_status blyi_region_plan(struct blyi_region_job *job)
 {
     job->peak = job->bound = job->nodes = 0;
@@ -152,9 +165,11 @@ bly_status blyi_region_plan(struct blyi_region_job *job)
     if (job->n == 0)
         return BLY_OK;
     struct blyi_pack pack;
+    uint64_t began_ns = blyi_clock_ns();
     bly_status status = blyi_pack_init(&pack, job->buffers, job->members, job->n, job->opts->align);
     if (status != BLY_OK)
         return status;
+    leave_time(&job->stop, FINISH * (blyi_clock_ns() - began_ns));
     struct blyi_solve s = {.pack = &pack, .seed = job->opts->seed, .stop = job->stop};
     s.enough = enough_units(job, &pack);
     s.n_threads = job->opts->n_threads;

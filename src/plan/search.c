@@ -31,12 +31,12 @@ struct placement {
 struct blyi_search {
     const struct blyi_pack *pack;
     const struct blyi_graph *graph;
-    int64_t *floor;  /* per section: end of what is placed there */
-    int64_t *rest;   /* per section: units not placed yet */
+    int64_t *floor;    /* per section: end of what is placed there */
+    int64_t *rest;     /* per section: units not placed yet */
     uint32_t *witness; /* per section: an item that started low enough when last looked at */
-    uint32_t *cross; /* per section: unplaced items in both it and the one before */
-    int64_t *off;    /* per item: its offset, or the lowest possible one */
-    uint32_t *rank;  /* per item: place in the order of this run */
+    uint32_t *cross;   /* per section: unplaced items in both it and the one before */
+    int64_t *off;      /* per item: its offset, or the lowest possible one */
+    uint32_t *rank;    /* per item: place in the order of this run */
     uint8_t *placed;
     uint32_t *next, *prev; /* unplaced items by first section; n is the end */
     struct trail_entry *trail;

@@ -32,6 +32,47 @@ void blyi_shelf_fini(struct blyi_shelf *shelf)
     memset(shelf, 0, sizeof(*shelf));
 }
 
+static void append(struct blyi_shelf *shelf, uint32_t item, int64_t offset)
+{
+    struct blyi_pack_piece own;
+    uint32_t count;
+    const struct blyi_pack_piece *p = blyi_pack_pieces(shelf->pack, item, &count, &own);
+    for (uint32_t c = 0; c < count; c++)
+        shelf->entries[shelf->n++] = (struct blyi_shelf_entry){offset + p[c].lo, offset + p[c].hi,
+                                                               p[c].first, p[c].last, item};
+    shelf->offset[item] = offset;
+}
+
+void blyi_shelf_load(struct blyi_shelf *shelf, const int64_t *offset, int64_t capacity,
+                     struct blyi_sort_key *keys)
+{
+    const struct blyi_pack *pack = shelf->pack;
+    shelf->n = 0;
+    for (uint32_t i = 0; i < pack->n; i++) {
+        shelf->offset[i] = BLYI_PACK_FREE;
+        if (blyi_pack_is_fixed(pack, i))
+            append(shelf, i, pack->fixed[i]);
+        else if (offset[i] != BLYI_PACK_FREE && offset[i] + pack->items[i].size <= capacity)
+            append(shelf, i, offset[i]);
+    }
+    for (size_t x = 0; x < shelf->n; x++)
+        keys[x] = (struct blyi_sort_key){(uint64_t)shelf->entries[x].start, (uint32_t)x};
+    blyi_sort_keys(keys, keys + shelf->n, shelf->n);
+    /* Each cycle of the permutation is moved through one spare entry. */
+    for (size_t x = 0; x < shelf->n; x++) {
+        struct blyi_shelf_entry first = shelf->entries[x];
+        size_t at = x;
+        for (; keys[at].value != x; at = (size_t)(keys[at].key)) {
+            keys[at].key = keys[at].value;
+            shelf->entries[at] = shelf->entries[keys[at].value];
+            keys[at].value = (uint32_t)at;
+        }
+        if (at != x)
+            shelf->entries[at] = first;
+        keys[at].value = (uint32_t)at;
+    }
+}
+
 void blyi_shelf_reset(struct blyi_shelf *shelf)
 {
     shelf->n = 0;

@@ -9,6 +9,7 @@
 #define BLYI_PLAN_SHELF_H
 
 #include "plan/pack.h"
+#include "plan/sort.h"
 
 struct blyi_shelf_entry {
     int64_t start, end;
@@ -57,6 +58,10 @@ static inline bool blyi_shelf_meets(const struct blyi_shelf_wish *w,
 bly_status blyi_shelf_init(struct blyi_shelf *shelf, const struct blyi_pack *pack);
 void blyi_shelf_fini(struct blyi_shelf *shelf);
 
+/* Everything that is fixed, and of the rest what offset[] names a place for that ends at or below
+ * `capacity`. keys: room for twice the pieces. */
+void blyi_shelf_load(struct blyi_shelf *shelf, const int64_t *offset, int64_t capacity,
+                     struct blyi_sort_key *keys);
 /* Empties it and puts the fixed items back. */
 void blyi_shelf_reset(struct blyi_shelf *shelf);
 void blyi_shelf_put(struct blyi_shelf *shelf, uint32_t item, int64_t offset);

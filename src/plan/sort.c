@@ -4,6 +4,7 @@
  */
 #include "plan/sort.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #define DIGIT_BITS 11
@@ -27,10 +28,14 @@ void blyi_sort_keys(struct blyi_sort_key *keys, struct blyi_sort_key *spare, siz
         return;
     }
     uint64_t all_or = 0, all_and = UINT64_MAX;
+    bool sorted = true;
     for (size_t i = 0; i < n; i++) {
         all_or |= keys[i].key;
         all_and &= keys[i].key;
+        sorted &= keys[i > 0 ? i - 1 : 0].key <= keys[i].key;
     }
+    if (sorted)
+        return; /* the rule for births, which come in order of time */
     uint64_t differ = all_or ^ all_and;
     struct blyi_sort_key *from = keys, *to = spare;
     for (unsigned shift = 0; shift < 64; shift += DIGIT_BITS) {

@@ -190,13 +190,15 @@ static int64_t place(struct holes *h, const struct blyi_pack *pack, uint32_t ite
 }
 
 bly_status blyi_sweep(const struct blyi_pack *pack, const struct blyi_timeline *line,
-                      enum blyi_sweep_fit fit, int64_t ceiling, uint32_t long_life, int64_t *offset)
+                      enum blyi_sweep_fit fit, int64_t ceiling, uint32_t long_life,
+                      struct blyi_stop *stop, int64_t *offset, bool *done)
 {
+    uint32_t s = 0;
     struct holes h = {NULL, NULL, 0, 0};
     if (!holes_reserve(&h))
         goto fail;
     holes_insert(&h, 0, 0, ENDLESS);
-    for (uint32_t s = 0; s < pack->n_sections; s++) {
+    for (; s < pack->n_sections && (stop == NULL || !blyi_stop_poll(stop)); s++) {
         for (uint32_t x = line->born_at[s]; x < line->born_at[s + 1]; x++) {
             uint32_t i = line->born[x];
             if (!holes_reserve(&h))
@@ -213,6 +215,7 @@ bly_status blyi_sweep(const struct blyi_pack *pack, const struct blyi_timeline *
     }
     blyi_host_free(h.start);
     blyi_host_free(h.size);
+    *done = s == pack->n_sections;
     return BLY_OK;
 
 fail:

@@ -452,8 +452,8 @@ bly_status blyi_valley_create(const struct blyi_pack *pack, const struct blyi_gr
     s->keys = blyi_host_alloc(2 * n * sizeof(*s->keys));
     s->trail = blyi_host_alloc(s->trail_room * sizeof(*s->trail));
     if (!s->items || !s->by_first || !s->first_at || !s->load || !s->floor || !s->rest || !s->low ||
-        !s->witness || !s->cross || !s->off || !s->rank || !s->placed || !s->done || !s->weight || !s->keys ||
-        !s->trail)
+        !s->witness || !s->cross || !s->off || !s->rank || !s->placed || !s->done || !s->weight ||
+        !s->keys || !s->trail)
         goto fail;
     s->mirrored = mirrored;
     copy_problem(s, mirrored);
