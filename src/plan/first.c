@@ -9,6 +9,7 @@
 
 #include "base/host.h"
 #include "plan/fit.h"
+#include "plan/fold.h"
 #include "plan/shelf.h"
 #include "plan/sweep.h"
 
@@ -16,6 +17,7 @@
 #define BREADTH_MAX 70000 /* and up to which one is */
 #define DIVE_MAX    30000
 #define N_DIVES     3
+#define FOLD_MIN    3000   /* below, trees see the whole of it */
 #define SWEEPS_MAX  300000 /* above, a handful of sweeps */
 
 void blyi_solve_offer(struct blyi_solve *s, const char *solver)
@@ -63,6 +65,12 @@ static bly_status try_sweeps(struct blyi_solve *s)
             blyi_solve_offer(s, "sweep-two-ended");
         if (large && s->peak == peak)
             break; /* where the first is of no use, the second is not, either */
+    }
+    if (status == BLY_OK && !over(s) && s->pack->n >= FOLD_MIN && s->pack->align == NULL &&
+        s->pack->pieces == NULL) {
+        status = blyi_fold(s, &line, &done);
+        if (status == BLY_OK && done)
+            blyi_solve_offer(s, "fold");
     }
     if (status == BLY_OK && !over(s) && !large) {
         status = blyi_sweep(s->pack, &line, BLYI_SWEEP_BEST, 0, 0, &s->stop, s->spare, &done);
