@@ -119,16 +119,17 @@ struct blyi_task *blyi_queue_reserve(struct blyi_stream *stream, uint64_t *posit
 {
     uint64_t mine = __atomic_load_n(&stream->issued, __ATOMIC_RELAXED);
     for (;;) {
-        if (unlikely(mine - __atomic_load_n(&stream->seen, __ATOMIC_RELAXED) >= BLYI_RING_TASKS)) {
+        if (unlikely(mine - __atomic_load_n(&stream->seen, __ATOMIC_ACQUIRE) >= BLYI_RING_TASKS)) {
             uint64_t completed = blyi_queue_completed(stream);
             if (mine - completed >= BLYI_RING_TASKS)
                 completed = wait_for_room(stream, mine);
-            __atomic_store_n(&stream->seen, completed, __ATOMIC_RELAXED);
+            __atomic_store_n(&stream->seen, completed, __ATOMIC_RELEASE);
             mine = __atomic_load_n(&stream->issued, __ATOMIC_RELAXED);
             continue; /* others may have been quicker */
         }
         /* Relaxed is enough: the ticket publishes the record, `issued` only numbers it.
-         * Acquire of `completed` above orders our writes behind the last reader's reads. */
+         * Acquire of `completed`, or of `seen` from who acquired that, orders our writes behind the
+         * last reader's reads. */
         if (__atomic_compare_exchange_n(&stream->issued, &mine, mine + 1, true, __ATOMIC_ACQ_REL,
                                         __ATOMIC_RELAXED))
             break;
