@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 #include "base/fail.h"
+#include "base/handle.h"
 #include "npu/block.h"
 #include "npu/card.h"
 #include "npu/context.h"
@@ -221,19 +222,22 @@ bly_status blyi_stream_clean(void *handle)
     return status;
 }
 
-/* Contexts stay for ever, so the list may be walked without its lock between two steps. */
+/* The next live context of a card, pinned; the one before it is let go. A pinned context keeps its
+ * place in the list when it is destroyed meanwhile. NULL at the end, with nothing pinned. */
 static struct blyi_context *next_on_card(struct blyi_context *context, int card)
 {
     struct blyi_context *found = NULL;
     blyi_lock_take(&blyi_contexts_lock);
     struct blyi_list *link = context == NULL ? blyi_contexts.next : context->link.next;
-    for (; link != &blyi_contexts; link = link->next) {
-        found = BLYI_CONTAINER(link, struct blyi_context, link);
-        if (found->card->id == card && blyi_context_is_alive(found))
-            break;
-        found = NULL;
+    for (; link != &blyi_contexts && found == NULL; link = link->next) {
+        struct blyi_context *here = BLYI_CONTAINER(link, struct blyi_context, link);
+        if (here->card->id == card && blyi_context_is_alive(here) &&
+            blyi_handle_get(BLYI_HANDLE_CONTEXT, here->handle) != NULL)
+            found = here;
     }
     blyi_lock_drop(&blyi_contexts_lock);
+    if (context != NULL)
+        blyi_handle_put(context->handle);
     return found;
 }
 
