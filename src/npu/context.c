@@ -117,7 +117,7 @@ bly_status blyi_context_make(int card_id, bool primary, uint32_t site, struct bl
     if (status != BLY_OK)
         goto give;
     const struct blyi_context_here new = {.context = context, .card = card};
-    status = blyi_stream_make(&new, 0, 0, site, true, &stream);
+    status = blyi_stream_make(&new, 0, 0, site, true, &stream, &handle);
     if (status != BLY_OK)
         goto unbind;
     status = blyi_handle_create(BLYI_HANDLE_CONTEXT, context, handle_gone, &handle);

@@ -162,9 +162,12 @@ bly_status blyi_notify_wait(void *handle, bool counting, enum blyi_notify_condit
 {
     struct blyi_notify *notify;
     struct blyi_stream *stream;
+    bly_status status = blyi_runtime_enter(); /* before a thread is made in the child of a fork */
+    if (status != BLY_OK)
+        return status;
     if (timeout_s != 0 && blyi_block_need_timer() != 0)
         return blyi_fail(BLY_E_SYSTEM, "the thread that ends waits in time cannot be made");
-    bly_status status = pin_both(handle, counting, stream_handle, &notify, &stream);
+    status = pin_both(handle, counting, stream_handle, &notify, &stream);
     if (status != BLY_OK)
         return status;
     struct blyi_task task = {

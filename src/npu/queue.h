@@ -186,9 +186,12 @@ bly_status blyi_stream_pin_own(void *handle, struct blyi_stream **out);
 void blyi_stream_unpin(struct blyi_stream *stream);
 
 /* Makes a stream with a handle and adds it to its context; default streams are not counted, and
- * their context is not alive yet. E_NO_CONTEXT: it ended meanwhile; E_HOST_MEMORY. */
+ * their context is not alive yet. Another thread may end the context, and with it the stream,
+ * before the caller has looked: then *out is gone, and *handle a stale one. E_NO_CONTEXT: it ended
+ * meanwhile; E_HOST_MEMORY. */
 bly_status blyi_stream_make(const struct blyi_context_here *here, uint32_t priority, uint32_t flags,
-                            uint32_t site, bool is_default, struct blyi_stream **out);
+                            uint32_t site, bool is_default, struct blyi_stream **out,
+                            void **handle);
 /* The part of destruction behind the checks. by_reset tells the probe. */
 void blyi_stream_end(struct blyi_stream *stream, bool force, bool by_reset);
 /* False for streams whose work belongs to somebody else: syncs pass them by (reference 5.4). */

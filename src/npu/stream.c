@@ -44,7 +44,8 @@ static void handle_gone(void *object)
     blyi_queue_unref(object);
 }
 
-/* Adds the stream to its context, unless that is ending or has ended. */
+/* Adds the stream to its context, unless that is ending or has ended. From here on others can end
+ * it; so it is told here, before anybody can tell its end. */
 static bly_status join(const struct blyi_context_here *here, struct blyi_stream *stream)
 {
     struct blyi_context *context = here->context;
@@ -56,13 +57,15 @@ static bly_status join(const struct blyi_context_here *here, struct blyi_stream 
         blyi_list_push_back(&context->streams, &stream->context_link);
         if (context->failed != BLY_OK)
             __atomic_fetch_or(&stream->control, BLYI_CONTROL_FAILED, __ATOMIC_RELEASE);
+        BLYI_PROBE(STREAM_CREATE, .card = here->card->id, .stream = stream->id,
+                   .site = stream->site, .aux = stream->is_default);
     }
     blyi_lock_drop(&context->lock);
     return status;
 }
 
 bly_status blyi_stream_make(const struct blyi_context_here *here, uint32_t priority, uint32_t flags,
-                            uint32_t site, bool is_default, struct blyi_stream **out)
+                            uint32_t site, bool is_default, struct blyi_stream **out, void **handle)
 {
     struct blyi_stream *stream;
     bly_status status = blyi_queue_create(here->context, here->card, &stream);
@@ -79,17 +82,17 @@ bly_status blyi_stream_make(const struct blyi_context_here *here, uint32_t prior
         blyi_queue_unref(stream);
         return status;
     }
-    status = join(here, stream);
+    void *made = stream->handle;
+    blyi_roll_add_stream(stream);
+    status = join(here, stream); /* then the stream belongs to whoever ends it first */
     if (status != BLY_OK) {
-        void *handle = stream->handle;
+        blyi_roll_remove_stream(stream);
         blyi_queue_retire(stream);
-        blyi_handle_remove(BLYI_HANDLE_STREAM, handle);
+        blyi_handle_remove(BLYI_HANDLE_STREAM, made);
         return status;
     }
-    blyi_roll_add_stream(stream);
-    BLYI_PROBE(STREAM_CREATE, .card = here->card->id, .stream = stream->id, .site = site,
-               .aux = is_default);
-    tell(stream->handle, false);
+    tell(made, false);
+    *handle = made;
     *out = stream;
     return BLY_OK;
 }
@@ -102,15 +105,12 @@ bly_status blyi_stream_create(uint32_t priority, uint32_t flags, uint32_t site, 
         return status;
     if (!blyi_card_take_stream(here.card))
         return blyi_roll_no_stream(here.card);
-    struct blyi_stream *stream;
+    struct blyi_stream *stream; /* may be gone already */
     status = blyi_stream_make(&here, priority < PRIORITY_LOWEST ? priority : PRIORITY_LOWEST,
-                              flags & FLAGS_KNOWN, site, false, &stream);
-    if (status != BLY_OK) {
+                              flags & FLAGS_KNOWN, site, false, &stream, handle);
+    if (status != BLY_OK)
         blyi_card_give_stream(here.card);
-        return status;
-    }
-    *handle = stream->handle;
-    return BLY_OK;
+    return status;
 }
 
 bly_status blyi_stream_pin_any(void *handle, struct blyi_stream **out)
