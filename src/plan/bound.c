@@ -9,8 +9,8 @@
 #include "base/fail.h"
 #include "base/host.h"
 
-#define UNITS_MAX 8192                /* largest capacity whose sums are kept as bits */
-#define WORK_MAX  (20u * 1000 * 1000) /* words touched */
+#define UNITS_MAX 8192                         /* largest capacity whose sums are kept as bits */
+#define WORK_MAX  ((uint64_t)20 * 1000 * 1000) /* words touched */
 
 bly_status blyi_bound_load(const struct blyi_pack *pack, int64_t *load, int64_t *bound)
 {

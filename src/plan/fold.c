@@ -16,6 +16,7 @@
 
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/fail.h"
 #include "base/host.h"
 #include "plan/bound.h"
@@ -61,6 +62,7 @@ static int64_t upper_of(const struct blyi_pack *pack, uint32_t i)
 
 static int64_t floor_div(int64_t a, int64_t b)
 {
+    bly_assert(b > 0);
     return a >= 0 ? a / b : -((b - 1 - a) / b);
 }
 

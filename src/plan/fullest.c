@@ -7,7 +7,7 @@
 #include "base/fail.h"
 #include "base/host.h"
 
-#define BLOCK 64
+#define BLOCK ((size_t)64)
 
 static void fold(const int64_t *values, size_t n, int64_t *blocks)
 {

@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/fail.h"
 #include "base/host.h"
 #include "base/sys.h"
@@ -129,6 +130,7 @@ static uint64_t luby(uint64_t x)
     while (size - 1 != x) {
         size = (size - 1) / 2;
         power--;
+        bly_assert(size > 0); /* x is below it */
         x %= size;
     }
     return (uint64_t)1 << power;

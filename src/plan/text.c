@@ -70,7 +70,7 @@ const char *blyi_slice_show(struct blyi_slice s, char buf[48])
 {
     size_t n = s.length < 40 ? s.length : 40;
     for (size_t i = 0; i < n; i++)
-        buf[i] = s.at[i] < ' ' || s.at[i] > '~' ? '?' : s.at[i];
-    strcpy(buf + n, s.length > 40 ? "..." : "");
+        buf[i] = (char)(s.at[i] < ' ' || s.at[i] > '~' ? '?' : s.at[i]);
+    memcpy(buf + n, s.length > 40 ? "..." : "", s.length > 40 ? 4 : 1);
     return buf;
 }

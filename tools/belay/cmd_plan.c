@@ -152,8 +152,8 @@ static bool keep_step(bly_plan_input *input, bly_plan_period *period)
 
 static int plan(const struct request *request, bly_plan_input *input)
 {
-    bly_plan_period period;
-    bly_plan_result result;
+    bly_plan_period period = {0};
+    bly_plan_result result = {0};
     if (request->step && !keep_step(input, &period))
         return 1;
     if (bly_plan(input->buffers, input->n, &request->opts, &result) != BLY_OK) {

@@ -80,7 +80,7 @@ uint64_t *plan_first_fit(const bly_plan_input *input, uint64_t *peak)
 {
     struct event *events = sorted_events(input);
     uint64_t *offset = calloc(input->n + 1, sizeof(*offset));
-    size_t *live = malloc((input->n + 1) * sizeof(*live)), n = 0; /* by offset */
+    size_t *live = calloc(input->n + 1, sizeof(*live)), n = 0; /* by offset */
     *peak = 0;
     for (size_t e = 0; events && offset && live && e < 2 * input->n; e++) {
         size_t i = events[e].buffer, at = 0;

@@ -41,7 +41,7 @@ static aclError read_options(enum blyi_acl_call call, const aclrtBinaryLoadOptio
 aclError bly_acl_aclrtBinaryLoadFromFile(const char *binPath, aclrtBinaryLoadOptions *options,
                                          aclrtBinHandle *binHandle)
 {
-    bool on_cpu;
+    bool on_cpu = false;
     if (binPath == NULL)
         return acl_null(aclrtBinaryLoadFromFile, "binPath");
     if (binHandle == NULL)
@@ -56,7 +56,7 @@ aclError bly_acl_aclrtBinaryLoadFromData(const void *data, size_t length,
                                          const aclrtBinaryLoadOptions *options,
                                          aclrtBinHandle *binHandle)
 {
-    bool on_cpu;
+    bool on_cpu = false;
     if (data == NULL)
         return acl_null(aclrtBinaryLoadFromData, "data");
     if (binHandle == NULL)

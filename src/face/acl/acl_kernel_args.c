@@ -110,7 +110,7 @@ static struct args *pin(enum blyi_acl_call call, void *handle, aclError *error)
 static uint32_t alignment_of(size_t size)
 {
     uint32_t align = 1;
-    while (align < ALIGN_MAX && size % (align * 2) == 0)
+    while (align < ALIGN_MAX && size % ((size_t)align * 2) == 0)
         align *= 2;
     return align;
 }

@@ -119,7 +119,7 @@ aclError bly_acl_aclrtMemSetAccess(void *virPtr, size_t size, aclrtMemAccessDesc
         return acl_reject(aclrtMemSetAccess, ACL_ERROR_RT_PARAM_INVALID, "%s is 0",
                           size == 0 ? "size" : "count");
     for (size_t i = 0; i < count; i++) {
-        int location;
+        int location = 0;
         if (desc[i].flags != ACL_RT_MEM_ACCESS_FLAGS_READWRITE)
             return acl_reject(aclrtMemSetAccess, ACL_ERROR_RT_PARAM_INVALID,
                               "desc[%zu].flags %d is not ACL_RT_MEM_ACCESS_FLAGS_READWRITE (3)", i,
@@ -141,7 +141,7 @@ aclError bly_acl_aclrtMemGetAccess(void *virPtr, aclrtMemLocation *location, uin
                           virPtr == NULL     ? "virPtr"
                           : location == NULL ? "location"
                                              : "flag");
-    int at;
+    int at = 0;
     bool granted;
     aclError error = read_location(BLYI_ACL_CALL_aclrtMemGetAccess, location, &at);
     if (error != ACL_SUCCESS)

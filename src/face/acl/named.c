@@ -4,6 +4,7 @@
  */
 #include "face/acl/named.h"
 
+#include <stdio.h>
 #include <string.h>
 #include "base/lock.h"
 
@@ -30,7 +31,7 @@ static aclError set_locked(enum blyi_acl_call call, struct blyi_named_list *list
     if (at == BLYI_NAMED_MAX)
         return blyi_acl_reject(call, ACL_ERROR_RT_RESOURCE_ALLOC_FAIL,
                                "%d callbacks are registered: no more fit", BLYI_NAMED_MAX);
-    strcpy(list->rows[at].name, name);
+    snprintf(list->rows[at].name, sizeof(list->rows[at].name), "%s", name);
     list->rows[at].fn = fn;
     list->rows[at].args = args;
     list->n++;
