@@ -28,12 +28,11 @@ static void must(bly_status status)
 
 static void *allocate(uint64_t size)
 {
-    struct blyi_context *context;
+    struct blyi_card *card;
     void *block = NULL;
-    must(blyi_context_here(&context));
-    must(blyi_mem_alloc(blyi_context_card_ptr(context),
-                        &(struct blyi_mem_request){.asked = size, .rounded = size, .module = 33},
-                        &block));
+    must(blyi_context_here_card(&card));
+    must(blyi_mem_alloc(
+        card, &(struct blyi_mem_request){.asked = size, .rounded = size, .module = 33}, &block));
     return block;
 }
 

@@ -95,12 +95,12 @@ int main(int argc, char **argv)
     if (bench_cpus() < 2)
         bench_cannot("two CPUs are needed, this process may use one");
     must(blyi_device_set(0, 0), "device");
-    struct blyi_context *context;
-    must(blyi_context_here(&context), "context");
+    struct blyi_card *card;
+    must(blyi_context_here_card(&card), "context");
     struct blyi_mem_request request = {
         .asked = 1 << 20, .rounded = 1 << 20, .module = 33, .policy = BLYI_MEM_HUGE_ONLY};
     void *memory;
-    must(blyi_mem_alloc(blyi_context_card_ptr(context), &request, &memory), "memory");
+    must(blyi_mem_alloc(card, &request, &memory), "memory");
     const bly_range ranges[2] = {{memory, 1 << 19, BLY_READ},
                                  {(char *)memory + (1 << 19), 1 << 19, BLY_WRITE}};
     struct work works[3] = {{.kernel = false},

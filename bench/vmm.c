@@ -105,7 +105,7 @@ static void measure_queries(const struct bench *bench)
     measure_query(bench, "huge pages", (char *)huge + 4096, 30);
     measure_query(bench, "mapped", range + 4096, 30);
     measure_query(bench, "normal pages", (char *)small + 64, 0);
-    measure_query(bench, "pinned host memory", (char *)pinned + 64, 0);
+    measure_query(bench, "pinned host memory", (char *)pinned + 64, 30);
     measure_query(bench, "plain host memory", plain, 30);
 }
 

@@ -20,11 +20,12 @@ function(belay_layer name)
   target_link_libraries(belay_${name} PRIVATE belay_flags)
 endfunction()
 
-# belay_test(NAME [LABELS l...] [TIMEOUT s] [SHARED] SOURCES files...): a cmocka
-# program that runs in its own process. It links the layers statically, so it
-# sees internal names; with SHARED it links libascendcl.so as a user would.
+# belay_test(NAME [LABELS l...] [SHARED] SOURCES files...): a cmocka program that
+# runs in its own process. It links the layers statically, so it sees internal
+# names; with SHARED it links libascendcl.so as a user would. How long a test may
+# take is said once, for all of them: in CMakePresets.json.
 function(belay_test name)
-  cmake_parse_arguments(A "SHARED" "TIMEOUT" "LABELS;SOURCES;LIBS" ${ARGN})
+  cmake_parse_arguments(A "SHARED" "" "LABELS;SOURCES;LIBS" ${ARGN})
   add_executable(${name} ${A_SOURCES})
   target_link_libraries(${name} PRIVATE belay_flags cmocka Threads::Threads ${A_LIBS})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
@@ -36,8 +37,5 @@ function(belay_test name)
   set_target_properties(${name} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   add_test(NAME ${name} COMMAND ${name})
-  if(NOT A_TIMEOUT)
-    set(A_TIMEOUT 120)
-  endif()
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${A_TIMEOUT} LABELS "${A_LABELS}")
+  set_tests_properties(${name} PROPERTIES LABELS "${A_LABELS}")
 endfunction()

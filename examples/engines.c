@@ -52,7 +52,8 @@ static void count(const void *args, uint32_t block, uint32_t n_blocks)
 
 static void launch(bly_kernel fn, bly_engine engine, const struct job *job, aclrtStream stream)
 {
-    const bly_range range = {job->data, N * sizeof(int), BLY_READ | BLY_WRITE};
+    uint32_t access = fn == count ? BLY_READ : BLY_WRITE;
+    const bly_range range = {job->data, N * sizeof(int), access};
     bly_kernel_opts opts = bly_kernel_opts_default();
     opts.engine = engine;
     opts.ranges = &range;

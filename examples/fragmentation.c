@@ -59,6 +59,8 @@ int main(void)
     error = aclrtMallocAlign32(&block, GIANT, ACL_MEM_MALLOC_HUGE1G_ONLY);
     printf("... and after the %d survivors are freed: %s\n", kept,
            error == ACL_SUCCESS ? "fits" : "refused");
+    if (error == ACL_SUCCESS)
+        CHECK_ACL(aclrtFree(block));
     CHECK_ACL(aclrtResetDevice(0));
     CHECK_ACL(aclFinalize());
     return giant == ACL_SUCCESS || error != ACL_SUCCESS;

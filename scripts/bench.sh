@@ -1,9 +1,25 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# bench.sh BUILD [--json] [--quick] [name...] - runs the benchmarks of bench/ one after another.
+# bench.sh BUILD [--json] [--quick] [name...] - runs the benchmarks of bench/ one after another, and
+# last `serving`: the service of examples/ with each allocator.
+# bench.sh BUILD --instructions - what a block's allocation and free take, counted by callgrind.
 set -eu
 build=$1
 shift
+
+# Instructions of the whole program with so many pairs. Valgrind leaves no room for large windows.
+count() {
+    BELAY_STATE=private BELAY_GUARD=off BELAY_WINDOW=16GiB BELAY_VMM_WINDOW=16GiB \
+        valgrind --tool=callgrind --callgrind-out-file=/dev/null "$build/bench/pool" --pair "$1" "$2" 2>&1 |
+        sed -n 's/.*Collected : \([0-9]*\).*/\1/p'
+}
+if [ "${1:-}" = --instructions ]; then
+    for size in 512 4096 65536 524288 1048576 20971520; do
+        few=$(count $size 1000) many=$(count $size 11000)
+        printf '%9d bytes: %d instructions a pair, calls included\n' $size $(((many - few) / 10000))
+    done
+    exit
+fi
 flags= names=
 for word; do
     case $word in
@@ -11,8 +27,12 @@ for word; do
     *) names="$names $word" ;;
     esac
 done
-[ -n "$names" ] || names=$(cd "$build/bench" && ls)
+[ -n "$names" ] || names="$(cd "$build/bench" && ls) serving"
 for name in $names; do
+    if [ "$name" = serving ]; then
+        python3 "$(dirname "$0")/serving.py" "$build" $flags
+        continue
+    fi
     [ -f "$build/bench/$name" ] && [ -x "$build/bench/$name" ] || continue
     case $flags in
     *--json*) ;;

@@ -62,5 +62,9 @@ grep -q 'SONAME.*\[libascendcl\.so\]' "$tmp/dynamic" || fail "libascendcl.so has
 grep -q 'NEEDED.*\[libbelay\.so' "$tmp/dynamic" || fail "libascendcl.so does not need libbelay.so"
 grep -q 'SYMBOLIC' "$tmp/dynamic" && fail "libascendcl.so is bound to itself (-Bsymbolic)"
 
+# All of it comes out of the loader's static reserve in a program that opens the library (base/fail.c).
+tls=$(readelf -lW "$lib/libbelay.so" | awk '$1 == "TLS" { print $6 }')
+[ $((${tls:-0})) -le 512 ] || fail "libbelay.so has $((tls)) bytes of thread-local memory, more than 512"
+
 [ $failed -eq 0 ] || exit 1
 echo "check_exports: $(wc -l <"$tmp/acl") AscendCL and $(wc -l <"$tmp/belay") belay names: ok"

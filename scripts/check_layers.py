@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """check_layers.py - includes point downwards only (docs/design/layers.md).
 
-Every `#include "x/y.h"` in src, tools, tests, bench and examples is checked against ALLOWED.
+Every `#include "x/y.h"` in src, tools, tests, bench, examples and python is checked against ALLOWED.
 Exits 1 and names file, line and rule when one points upwards or is not of this tree.
 """
 import pathlib
@@ -21,12 +21,14 @@ ALLOWED = {
     "src/link": {"base", "backend", "pool"},
     "src/observe": {"base"},
     "src/plan": {"base"},
+    "src/replay": {"base"},
     "src/face/acl": {"base", "npu", "pool", "observe"},
     "src/face/preload": {"base", "npu", "pool", "observe", "backend"},
-    "tools": {"base", "npu", "observe", "plan", "pool", "tools"},
-    "tests": {"base", "npu", "observe", "plan", "pool", "face", "tests"},
-    "bench": {"base", "npu", "observe", "plan", "pool", "bench"},
+    "tools": {"base", "npu", "observe", "plan", "backend", "pool", "replay", "tools"},
+    "tests": {"base", "npu", "observe", "plan", "backend", "pool", "replay", "face", "tests", "tools"},
+    "bench": {"base", "npu", "observe", "plan", "backend", "pool", "bench"},
     "examples": set(),
+    "python": {"python"},
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 
@@ -61,7 +63,7 @@ def check(path):
 
 
 def main():
-    files = [p for top in ("src", "tools", "tests", "bench", "examples")
+    files = [p for top in ("src", "tools", "tests", "bench", "examples", "python")
              for p in sorted((ROOT / top).rglob("*.[ch]"))]
     wrong = [text for path in files for text in check(path)]
     print("\n".join(wrong) if wrong else f"ok: includes of {len(files)} files point downwards")

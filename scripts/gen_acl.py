@@ -71,6 +71,8 @@ HEADERS = [
     Header("acl/acl_platform.h", "facts of the chip", ["<acl/acl_base.h>"]),
     Header("acl/acl_tdt.h", "tensor channels", ["<acl/acl_base.h>"]),
     Header("acl/acl_tdt_queue.h", "queues and shared buffers", ["<acl/acl_base.h>"]),
+    Header("acl/acl_rt_names.h", "names of the layer below; the vendor has no such header",
+           ["<acl/acl_base.h>"]),
     Header("acl/acl.h", "AscendCL as most programs include it",
            ["<acl/acl_rt.h>", "<acl/acl_op.h>", "<acl/acl_mdl.h>"]),
     Header("base/log_types.h", "levels and masks of the log", []),

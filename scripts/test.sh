@@ -29,6 +29,7 @@ lint() {
     scripts/check_layers.py
     say "generated files are fresh"
     scripts/gen_acl.py --check
+    scripts/gen_pyacl.py --check
     say "SPDX lines"
     scripts/check_spdx.sh
     say "formatting"
@@ -41,7 +42,7 @@ tidy() {
     say "clang-tidy"
     cmake --preset clang >/dev/null
     cmake --build build/clang --target belay_version_script >/dev/null
-    git ls-files 'src/*.c' 'tools/*.c' | xargs -P "$jobs" -n 1 clang-tidy --quiet -p build/clang 2>/dev/null
+    git ls-files 'src/*.c' 'tools/*.c' 'python/*.c' | xargs -P "$jobs" -n 1 clang-tidy --quiet -p build/clang 2>/dev/null
 }
 
 case ${1:-quick} in

@@ -69,6 +69,8 @@ typedef struct dim3 {
 #define ACL_HOST_REG_PINNED                                0x10000000UL
 #define ACL_MDLRI_DEBUG_JSON_PRINT_SUMMARY                 0x0UL
 #define ACL_MDLRI_DEBUG_JSON_PRINT_VERBOSE                 0x1UL
+#define ACL_MODEL_STREAM_FLAG_HEAD                         0x00000000U
+#define ACL_MODEL_STREAM_FLAG_DEFAULT                      0x7FFFFFFFU
 #define ACL_RT_MAX_RECORD_PA_NUM_PER_DEV                   20U
 #define ACL_IPC_EVENT_HANDLE_SIZE                          64U
 #define ACL_RT_MEM_ATTACH_GLOBAL                           0x01U
@@ -1592,8 +1594,9 @@ aclError aclrtMemcpyBatchAsyncV2(void **dsts, size_t *destMaxs, void **srcs, siz
                                  size_t numBatches, aclrtMemcpyBatchAttr *attrs,
                                  size_t *attrsIndexes, size_t numAttrs, aclrtStream stream);
 
-/* A printable key of 65 bytes, NUL included, under which other processes open an allocation;
- * devPtr is its start. 100000: NULL or 0. 107000: flags above 1, or not a start. [ctx] */
+/* A printable key of 65 bytes, NUL included, under which other processes open an allocation, or
+ * whole pages of it. 100000: NULL or 0. 107000: flags above 1, or devPtr is not at a multiple of
+ * the allocation's page size. [ctx] */
 aclError aclrtIpcMemGetExportKey(void *devPtr, size_t size, char *key, size_t len, uint64_t flags);
 
 /* End one import of the key, the oldest first; in the exporting process, end the export. [any] */
@@ -1609,9 +1612,21 @@ aclError aclrtIpcMemSetImportPid(const char *key, int32_t *pid, size_t num);
 aclError aclrtIpcMemSetAttr(const char *key, aclrtIpcMemAttrType type, uint64_t attr);
 aclError aclrtIpcMemImportPidInterServer(const char *key, aclrtServerPid *serverPids, size_t num);
 aclError aclrtNotifyBatchReset(aclrtNotify *notifies, size_t num);
+
+/* A printable key of 65 bytes, NUL included, under which other processes open a notify. flags 0:
+ * those of aclrtNotifySetImportPid; 2: all. 107000: len below 65, or an imported notify. [any] */
 aclError aclrtNotifyGetExportKey(aclrtNotify notify, char *key, size_t len, uint64_t flags);
+
+/* Another process's notify, as one of this process; destroy it with aclrtDestroyNotify. flags 2:
+ * it may be another device's. 107000: unknown key, or exported by this process. 207006: not
+ * admitted. [ctx] */
 aclError aclrtNotifyImportByKey(aclrtNotify *notify, const char *key, uint64_t flags);
+
+/* Admit processes, named by their aclrtDeviceGetBareTgid; a notify admits at most 64. 107000:
+ * none, or too many. [any] */
 aclError aclrtNotifySetImportPid(aclrtNotify notify, int32_t *pid, size_t num);
+
+/* The same for a list per server; all servers are this machine. [any] */
 aclError aclrtNotifySetImportPidInterServer(aclrtNotify notify, aclrtServerPid *serverPids,
                                             size_t num);
 
@@ -1710,8 +1725,16 @@ aclError aclrtSnapShotProcessRestore(int pid, aclrtSnapShotRestoreArgs *args);
 aclError aclrtSnapShotCallbackRegister(aclrtSnapShotStage stage, aclrtSnapShotCallBack callback,
                                        void *args);
 aclError aclrtSnapShotCallbackUnregister(aclrtSnapShotStage stage, aclrtSnapShotCallBack callback);
+
+/* The 64 bytes under which other processes open an event made with ACL_EVENT_IPC; 207000: made
+ * without. [any] */
 aclError aclrtIpcGetEventHandle(aclrtEvent event, aclrtIpcEventHandle *handle);
+
+/* Another process's event, as one of this process; destroy it with aclrtDestroyEvent. A wait for
+ * a record whose process ends first fails with 507022. 107000: no live event, or of this
+ * process. [ctx] */
 aclError aclrtIpcOpenEventHandle(aclrtIpcEventHandle handle, aclrtEvent *event);
+
 aclError aclrtMemRetainAllocationHandle(void *virPtr, aclrtDrvMemHandle *handle);
 aclError aclrtMemGetAllocationPropertiesFromHandle(aclrtDrvMemHandle handle,
                                                    aclrtPhysicalMemProp *prop);

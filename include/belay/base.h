@@ -65,7 +65,34 @@ extern "C" {
     X(E_CARD_ABORTED, -35, "the work of the whole card was aborted")                               \
     X(E_TIMEOUT_VECTOR, -36, "a kernel ran too long on a vector core")                             \
     X(E_TIMEOUT_CUBE, -37, "a kernel ran too long on a cube core")                                 \
-    X(E_TIMEOUT_AICPU, -38, "a kernel ran too long on an AI CPU")
+    X(E_TIMEOUT_AICPU, -38, "a kernel ran too long on an AI CPU")                                  \
+    X(E_QUEUE_FULL, -39, "the queue has no room for a message")                                    \
+    X(E_QUEUE_EMPTY, -40, "the queue has no message")                                              \
+    X(E_MEMORY_ERROR, -41, "memory with an error that cannot be corrected")                        \
+    X(E_PERMISSION, -42, "the process may not import what another one shares")                     \
+    X(E_PEER_ENDED, -43, "the process at the other side has ended")                                \
+    X(E_CAPTURING, -44, "the stream is being captured")                                            \
+    X(E_EVENT_CAPTURED, -45, "the event was recorded in a capture that goes on")                   \
+    X(E_NOT_CAPTURING, -46, "the stream is not being captured")                                    \
+    X(E_CAPTURE_MODE, -47, "a capture's mode forbids the call in this thread")                     \
+    X(E_CAPTURE_DEFAULT, -48, "a default stream takes no part in a capture")                       \
+    X(E_CAPTURE_CONFLICT, -49, "two captures depend on one another")                               \
+    X(E_CAPTURE_ORDER, -50, "a capture depends on work outside of it")                             \
+    X(E_UNJOINED, -51, "work of a capture was not joined to the stream where it began")            \
+    X(E_CAPTURE_ORIGIN, -52, "the capture did not begin on this stream")                           \
+    X(E_CAPTURE_THREAD, -53, "the capture was begun by another thread")                            \
+    X(E_CAPTURE_INVALID, -54, "the capture became invalid by an earlier error")                    \
+    X(E_CAPTURE_OPEN, -55, "a conditional body is not captured yet")                               \
+    X(E_GRAPH_CAPTURING, -56, "the graph is being captured")                                       \
+    X(E_GRAPH_CONTEXT, -57, "the graph belongs to another context")                                \
+    X(E_GRAPH_STREAM, -58, "graph and stream do not belong together so")                           \
+    X(E_GRAPH_RUNNING, -59, "the graph still runs")                                                \
+    X(E_GRAPH_UPDATE, -60, "the graph cannot be updated")                                          \
+    X(E_GRAPH_ABORTED, -61, "the run of the graph was aborted")                                    \
+    X(E_GROUP_STATE, -62, "task groups begin and end in turn")                                     \
+    X(E_GROUP_BROKEN, -63, "another stream's task came into a task group")                         \
+    X(E_TASK_KIND, -64, "tasks of this kind are not allowed here")                                 \
+    X(E_TOO_SHORT, -65, "the array has no room for all")
 
 typedef enum bly_status {
 #define BLY_STATUS_ENUM(name, value, text) BLY_##name = value,

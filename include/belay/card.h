@@ -57,6 +57,18 @@ typedef struct bly_defrag {
  * E_HOST_MEMORY, E_SYSTEM  the host could not back or map a frame; nothing is lost */
 BLY_API bly_status bly_card_defrag(bly_defrag *defrag);
 
+/* Makes a place of card memory answer with an error that cannot be corrected, as a fault of the
+ * memory itself would, so that a program's way of recovering can be tried: copies, sets and
+ * reductions that touch it fail, and kernels do that declare it (belay/kernel.h). The card tells
+ * of it once it was touched (aclrtGetMemUceInfo, aclrtGetErrorVerbose); repair
+ * (aclrtMemUceRepair, aclrtRepairError) makes it good again, with zeros in it. The place is an
+ * address: it stays when the memory is freed.
+ * E_INVALID       size 0, or no card memory
+ * E_FAULT         not all of it is live
+ * E_MEMORY_ERROR  it touches such a place already
+ * E_STATE         128 places have errors */
+BLY_API bly_status bly_card_poison(const void *address, uint64_t size);
+
 #ifdef __cplusplus
 }
 #endif

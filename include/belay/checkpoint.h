@@ -119,7 +119,7 @@ typedef struct bly_ckpt_schedule {
     uint64_t persistent_ns; /* of the best persistent one, packed or not; UINT64_MAX: none */
     uint64_t peak;          /* largest sum of live sizes */
     uint64_t packed_peak;   /* largest end of a buffer; 0 where opts->unpacked */
-    int exact;              /* persistent_ns is the smallest possible: no curve was thinned */
+    int exact;              /* persistent_ns is the smallest possible: nothing was left out */
     size_t n_buffers;       /* as bly_checkpoint_buffers() gives them; 0 where opts->unpacked */
     bly_plan_buffer *buffers;
     uint64_t *offsets; /* n_buffers values */

@@ -25,6 +25,11 @@
  * buffer, which lies behind the parameters, 8-aligned. Every block starts at a multiple of 64
  * and lives until the task has ended.
  *
+ * A kernel binary may say what parameters a kernel has, by a variable of its name with _params
+ * behind it, which holds the bytes of each: `const uint32_t add_params[] = {8, 8, 8, 4};`. Calls
+ * that take one pointer for each parameter, or ask for them, need it (aclrtFunctionGetParamInfo,
+ * aclrtLaunchKernelWithArgsArray).
+ *
  * Memory that is not declared. Ranges are checked before the kernel starts: each page must be
  * live and allow the access, and the host backs it then, so that touching it cannot fail. A
  * launch through AscendCL declares, in effect, every live block that some 8-byte word of the

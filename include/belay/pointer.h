@@ -24,7 +24,8 @@ extern "C" {
     X(RESERVED, 6, "a reserved address with nothing mapped")                                       \
     X(UNMAPPED, 7, "a reserved address from which memory was unmapped")                            \
     X(FREED, 8, "freed memory")                                                                    \
-    X(OUTSIDE, 9, "an address of a card inside no block")
+    X(OUTSIDE, 9, "an address of a card inside no block")                                          \
+    X(IMPORTED, 10, "memory of another process, imported")
 
 typedef enum bly_pointer_kind {
 #define BLY_POINTER_ENUM(name, value, text) BLY_POINTER_##name = value,
@@ -35,12 +36,12 @@ typedef enum bly_pointer_kind {
 /* struct_size comes from the caller: fields behind it are not written. Fields are only appended. */
 typedef struct bly_pointer {
     uint32_t struct_size;
-    int32_t kind;         /* bly_pointer_kind */
-    int32_t card;         /* CARD, MAPPED, FREED, OUTSIDE: whose; -1: the host's, or none */
-    uint32_t page_size;   /* bytes; 0 where nothing is live */
-    void *base;           /* of the block, mapping, range or registration; NULL: none */
-    uint64_t size;        /* bytes, as the program asked (FREED, UNMAPPED: whole pages) */
-    uint64_t offset;      /* of the address from base */
+    int32_t kind;       /* bly_pointer_kind */
+    int32_t card;       /* CARD, IMPORTED, MAPPED, FREED, OUTSIDE: whose; -1: the host's, or none */
+    uint32_t page_size; /* bytes; 0 where nothing is live */
+    void *base;         /* of the block, mapping, range or registration; NULL: none */
+    uint64_t size;      /* bytes, as the program asked (FREED, UNMAPPED: whole pages) */
+    uint64_t offset;    /* of the address from base */
     const void *made_by;  /* return address of the call that allocated, mapped or registered */
     const void *ended_by; /* FREED, UNMAPPED: of the call that freed or unmapped */
     uint64_t age_ns;      /* since it was made; FREED, UNMAPPED: since it ended */

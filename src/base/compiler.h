@@ -49,4 +49,12 @@ static inline void blyi_spin_pause(void)
 #endif
 }
 
+/* Of variables of paths of a few ns that other files define: read where they are, rather than
+ * through the table of what other libraries may define instead. */
+#define BLYI_HOT_EXTERN extern __attribute__((visibility("hidden")))
+
+/* Of paths of a few ns: read without a call. Then all thread-local memory of the library comes out
+ * of the loader's static reserve, so it is kept small (base/fail.c, scripts/check_exports.sh). */
+#define BLYI_HOT_THREAD_LOCAL __attribute__((tls_model("initial-exec"))) _Thread_local
+
 #endif

@@ -21,6 +21,7 @@
 #include "base/fail.h"
 #include "base/host.h"
 #include "base/lock.h"
+#include "base/order.h"
 
 #include <stdatomic.h>
 
@@ -215,6 +216,7 @@ void *blyi_handle_get(enum blyi_handle_kind kind, const void *handle)
 /* The caller made the word "not live, no pins". */
 static void bury(struct slot *slot, uint64_t value)
 {
+    blyi_order_acquire(slot);
     if (slot->destroy)
         slot->destroy(slot->object);
     slot->object = NULL;
@@ -227,6 +229,7 @@ void blyi_handle_put(const void *handle)
     struct slot *slot = slot_of(value);
     bly_check_msg(slot != NULL, "handle 0x%llx", (unsigned long long)value);
     /* Release what was done under the pin, acquire what others did under theirs. */
+    blyi_order_release(slot);
     uint64_t word = atomic_fetch_sub_explicit(&slot->word, 1, memory_order_acq_rel);
     bly_check_msg((word & PINS) > 0 && generation_of(word) == value_generation(value),
                   "handle 0x%llx was not pinned", (unsigned long long)value);

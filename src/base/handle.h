@@ -31,7 +31,22 @@
     X(BUFFER, "data buffer")                                                                       \
     X(BINARY, "kernel binary")                                                                     \
     X(FUNCTION, "kernel function")                                                                 \
+    X(STAMP, "profiling stamp")                                                                    \
     X(ARGS, "kernel argument list")                                                                \
+    X(MBUF, "shared buffer")                                                                       \
+    X(QUEUE_ATTR, "queue attribute")                                                               \
+    X(ROUTE, "queue route")                                                                        \
+    X(ROUTES, "list of queue routes")                                                              \
+    X(ROUTE_QUERY, "query of queue routes")                                                        \
+    X(DATA_ITEM, "tensor data item")                                                               \
+    X(DATASET, "tensor dataset")                                                                   \
+    X(CHANNEL, "tensor channel")                                                                   \
+    X(GRAPH, "graph")                                                                              \
+    X(GRAPH_TASK, "task of a graph")                                                               \
+    X(TASK_GROUP, "task group")                                                                    \
+    X(CONDITION, "condition of a graph")                                                           \
+    X(LABEL, "label")                                                                              \
+    X(LABEL_LIST, "list of labels")                                                                \
     X(OTHER, "object")
 
 enum blyi_handle_kind {

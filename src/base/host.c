@@ -13,6 +13,8 @@
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 static _Atomic uint64_t live_bytes, live_blocks, peak_bytes, calls, limit_bytes;
 static struct blyi_nth failure;
@@ -81,6 +83,32 @@ void *blyi_host_calloc(size_t count, size_t size)
     if (bytes == 0)
         bytes = 1;
     return charge(bytes) ? settle_new(calloc(1, bytes), bytes) : NULL;
+}
+
+#define DENSE_MIN ((size_t)1 << 20)
+
+static void *ask_for_huge_pages(void *ptr, size_t size)
+{
+    if (ptr == NULL || size < DENSE_MIN)
+        return ptr;
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t from = ((uintptr_t)ptr + page - 1) / page * page,
+              to = ((uintptr_t)ptr + size) / page * page;
+    int saved_errno = errno;
+    (void)madvise((void *)from, to - from, MADV_HUGEPAGE); /* a wish: small pages do as well */
+    errno = saved_errno;
+    return ptr;
+}
+
+void *blyi_host_alloc_dense(size_t size)
+{
+    return ask_for_huge_pages(blyi_host_alloc(size), size);
+}
+
+void *blyi_host_calloc_dense(size_t count, size_t size)
+{
+    void *ptr = blyi_host_calloc(count, size);
+    return ptr == NULL ? NULL : ask_for_huge_pages(ptr, count * size);
 }
 
 void *blyi_host_realloc(void *old, size_t size)

@@ -15,6 +15,10 @@
 
 void *blyi_host_alloc(size_t size);
 void *blyi_host_calloc(size_t count, size_t size); /* zeroed; NULL on overflow */
+/* The same for blocks that are filled from end to end at once: the kernel is asked for huge pages
+ * where they are large, which spares a fault per 4 KiB. */
+void *blyi_host_alloc_dense(size_t size);
+void *blyi_host_calloc_dense(size_t count, size_t size);
 /* old may be NULL; on failure old is untouched. */
 void *blyi_host_realloc(void *old, size_t size);
 char *blyi_host_strdup(const char *text);

@@ -3,7 +3,8 @@
  * log.c - lines to stderr, or to a sink, within the budget of the process.
  *
  * Lock LOG guards the pair (sink, arg); the sink itself is called without it, so a sink
- * that is being replaced may get one more line from another thread.
+ * that is being replaced may get one more line from another thread. There are two pairs, so that
+ * the child of a fork that falls into a change finds a whole one.
  */
 #include "base/log.h"
 #include "base/lock.h"
@@ -17,8 +18,11 @@
 #define LINE_MAX_CHARS 4096
 
 static struct blyi_lock sink_lock = BLYI_LOCK_INIT(BLYI_RANK_LOG);
-static blyi_log_sink sink_fn;
-static void *sink_arg;
+static struct {
+    blyi_log_sink fn;
+    void *arg;
+} sinks[2];
+static uint32_t sink_now;
 
 /* Relaxed: neither orders anything else. */
 static atomic_int max_level = BLYI_LOG_WARN;
@@ -42,8 +46,8 @@ static const char *level_text(enum blyi_log_level level)
 static void print_line(enum blyi_log_level level, const char *line)
 {
     blyi_lock_take(&sink_lock);
-    blyi_log_sink fn = sink_fn;
-    void *arg = sink_arg;
+    blyi_log_sink fn = sinks[sink_now].fn;
+    void *arg = sinks[sink_now].arg;
     blyi_lock_drop(&sink_lock);
     if (fn) {
         fn(arg, level, line);
@@ -100,7 +104,9 @@ bool blyi_log_enabled(enum blyi_log_level level)
 void blyi_log_set_sink(blyi_log_sink sink, void *arg)
 {
     blyi_lock_take(&sink_lock);
-    sink_fn = sink;
-    sink_arg = arg;
+    uint32_t next = sink_now ^ 1;
+    sinks[next].fn = sink;
+    sinks[next].arg = arg;
+    __atomic_store_n(&sink_now, next, __ATOMIC_RELEASE);
     blyi_lock_drop(&sink_lock);
 }

@@ -9,6 +9,7 @@
  */
 #include "base/site.h"
 #include "base/compiler.h"
+#include "base/frame.h"
 #include "base/host.h"
 #include "base/lock.h"
 #include "base/symtab.h"
@@ -72,6 +73,16 @@ static void insert(struct table *table, const void *pc, uint32_t id)
     atomic_store_explicit(&entry->pc, pc, memory_order_release);
 }
 
+/* What was interned. */
+static const void *key_of(uint32_t site)
+{
+    if (site == 0 || site > blyi_site_count())
+        return NULL;
+    const void **chunk =
+        atomic_load_explicit(&chunks[(site - 1) / CHUNK_SITES], memory_order_acquire);
+    return chunk[(site - 1) % CHUNK_SITES];
+}
+
 /* The table with room for one more, NULL when host memory is short. */
 static struct table *roomy_table_locked(uint32_t count)
 {
@@ -85,7 +96,7 @@ static struct table *roomy_table_locked(uint32_t count)
     table->outgrown = old;
     table->capacity = capacity;
     for (uint32_t id = 1; id <= count; id++)
-        insert(table, blyi_site_pc(id), id);
+        insert(table, key_of(id), id);
     atomic_store_explicit(&current, table, memory_order_release);
     return table;
 }
@@ -130,13 +141,16 @@ uint32_t blyi_site_intern(const void *pc)
     return likely(id != 0) ? id : intern_new(pc);
 }
 
+const struct blyi_line *blyi_line_of_site(uint32_t site)
+{
+    return blyi_line_of_key(key_of(site));
+}
+
 const void *blyi_site_pc(uint32_t site)
 {
-    if (site == 0 || site > blyi_site_count())
-        return NULL;
-    const void **chunk =
-        atomic_load_explicit(&chunks[(site - 1) / CHUNK_SITES], memory_order_acquire);
-    return chunk[(site - 1) % CHUNK_SITES];
+    const void *key = key_of(site);
+    const struct blyi_line *line = blyi_line_of_key(key);
+    return line ? atomic_load_explicit(&line->code, memory_order_relaxed) : key;
 }
 
 uint32_t blyi_site_count(void)
@@ -190,16 +204,32 @@ static bool recall(uint32_t site, char buf[BLYI_SITE_TEXT])
 static void keep(uint32_t site, const char *text)
 {
     blyi_lock_take(&kept_lock);
-    kept[next_kept].site = site;
+    /* Never a site with another's text, in the child of a fork either. */
+    __atomic_store_n(&kept[next_kept].site, 0, __ATOMIC_RELEASE);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
     snprintf(kept[next_kept].text, BLYI_SITE_TEXT, "%s", text);
+    __atomic_store_n(&kept[next_kept].site, site, __ATOMIC_RELEASE);
     next_kept = (next_kept + 1) % KEPT;
     blyi_lock_drop(&kept_lock);
+}
+
+/* Of a long path the end tells more. */
+static void line_text(const struct blyi_line *line, char buf[BLYI_SITE_TEXT])
+{
+    enum { FUNCTION = 100, FILE_NAME = 140 };
+    size_t n = strlen(line->file);
+    const char *file = n > FILE_NAME ? line->file + n - (FILE_NAME - 3) : line->file;
+    snprintf(buf, BLYI_SITE_TEXT, "%.*s %s%s:%" PRIu32, FUNCTION, line->function,
+             n > FILE_NAME ? "..." : "", file, line->number);
 }
 
 const char *blyi_site_text(uint32_t site, char buf[BLYI_SITE_TEXT])
 {
     const char *pc = blyi_site_pc(site);
-    if (pc == NULL) {
+    const struct blyi_line *line = blyi_line_of_site(site);
+    if (line != NULL) {
+        line_text(line, buf);
+    } else if (pc == NULL) {
         snprintf(buf, BLYI_SITE_TEXT, "an unknown place");
     } else if (!recall(site, buf)) {
         describe(pc, buf);

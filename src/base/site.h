@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * site.h - where in the program a thing was made: a small id for a return address.
+ * site.h - where in the program a thing was made: a small id for a return address, or for a line
+ * of a script (frame.h).
  *
  * Ids are dense from 1; 0 is "unknown". Interning a known address takes no lock and no
  * system call. Function, file and line are found when somebody reads (symbol.h).
@@ -8,16 +9,31 @@
 #ifndef BLYI_SITE_H
 #define BLYI_SITE_H
 
-#include <stdint.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include "base/compiler.h"
 
 /* The id of a return address; 0 when the table cannot grow or `pc` is NULL. [any] */
 uint32_t blyi_site_intern(const void *pc);
-const void *blyi_site_pc(uint32_t site); /* NULL for 0 and unknown ids */
-uint32_t blyi_site_count(void);          /* ids are 1 .. count */
+/* NULL for 0 and unknown ids; of a line of a script the first return address seen there. */
+const void *blyi_site_pc(uint32_t site);
+uint32_t blyi_site_count(void); /* ids are 1 .. count */
 
-/* Return address of the calling function, as a site. */
-#define BLYI_SITE_HERE() blyi_site_intern(__builtin_return_address(0))
+/* The line of the script that the thread stands in, else `code`. */
+uint32_t blyi_frames_site(const void *code);
+extern atomic_bool blyi_frames_used; /* some thread has ever stood in one */
+
+static inline uint32_t blyi_site_of_call(const void *code)
+{
+    if (unlikely(atomic_load_explicit(&blyi_frames_used, memory_order_relaxed)))
+        return blyi_frames_site(code);
+    return blyi_site_intern(code);
+}
+
+/* Where the calling function was called, as a site. */
+#define BLYI_SITE_HERE() blyi_site_of_call(__builtin_return_address(0))
 
 #define BLYI_SITE_TEXT 256
 /* "function+0x1c (module)", from the module's symbol table; without lines, never fails, never

@@ -23,6 +23,8 @@
     X(maps, "count", "ranges mapped into a window")                                                \
     X(unmaps, "count", "ranges unmapped from a window")                                            \
     X(defrag_bytes, "bytes", "frames moved by defragmentation")                                    \
+    X(alloc_ns, "ns", "in aclrtMalloc, aclrtFree and their kin, while a report counts")            \
+    X(driver_calls, "count", "calls that took memory from a card, mapped it, or gave it back")     \
     X(host_short, "count", "requests refused because the host was short of memory")
 
 enum blyi_stat {

@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <link.h>
 #include <stdio.h>
 #include <string.h>
@@ -102,6 +103,67 @@ bool blyi_symtab_find(const void *pc, char name[BLYI_SYMTAB_NAME], uint64_t *off
     if (!map_file(path, &image))
         return false;
     bool found = find_in(&image, (uint64_t)((uintptr_t)pc - map->l_addr), name, offset);
+    munmap((void *)(uintptr_t)image.bytes, image.size);
+    return found;
+}
+
+/* Where the byte at `offset` of the file lies in memory, relative to the file's own addresses. */
+static bool address_of(const struct image *image, uint64_t offset, uint64_t *address)
+{
+    const ElfW(Ehdr) *head = part(image, 0, sizeof(*head));
+    if (head == NULL || memcmp(head->e_ident, ELFMAG, SELFMAG) != 0 ||
+        head->e_ident[EI_CLASS] != ELFCLASS64 || head->e_phentsize != sizeof(ElfW(Phdr)))
+        return false;
+    const ElfW(Phdr) *segments =
+        part(image, head->e_phoff, (uint64_t)head->e_phnum * sizeof(ElfW(Phdr)));
+    if (segments == NULL || (uintptr_t)segments % _Alignof(ElfW(Phdr)) != 0)
+        return false;
+    for (unsigned i = 0; i < head->e_phnum; i++)
+        if (segments[i].p_type == PT_LOAD && offset - segments[i].p_offset < segments[i].p_filesz) {
+            *address = offset - segments[i].p_offset + segments[i].p_vaddr;
+            return true;
+        }
+    return false;
+}
+
+/* The line of /proc/PID/maps around pc: its file, and the offset in it. */
+static bool find_line(FILE *maps, uint64_t pc, char path[4096], uint64_t *offset)
+{
+    char line[4352];
+    while (fgets(line, sizeof line, maps) != NULL) {
+        uint64_t start, end, at;
+        int name = 0;
+        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*4s %" SCNx64 " %*s %*s %n", &start, &end, &at,
+                   &name) < 3 ||
+            name == 0 || pc < start || pc >= end)
+            continue;
+        line[strcspn(line, "\n")] = '\0';
+        snprintf(path, 4096, "%s", line + name);
+        *offset = pc - start + at;
+        return path[0] == '/';
+    }
+    return false;
+}
+
+bool blyi_symtab_find_in(uint32_t pid, uint64_t pc, char name[BLYI_SYMTAB_NAME], uint64_t *offset,
+                         char module[BLYI_SYMTAB_MODULE])
+{
+    char path[4096];
+    uint64_t at, address;
+    struct image image;
+    module[0] = '\0';
+    snprintf(path, sizeof path, "/proc/%" PRIu32 "/maps", pid);
+    FILE *maps = fopen(path, "re");
+    if (maps == NULL)
+        return false;
+    bool found = find_line(maps, pc, path, &at);
+    fclose(maps);
+    if (!found)
+        return false;
+    snprintf(module, BLYI_SYMTAB_MODULE, "%.63s", strrchr(path, '/') + 1);
+    if (!map_file(path, &image))
+        return false;
+    found = address_of(&image, at, &address) && find_in(&image, address, name, offset);
     munmap((void *)(uintptr_t)image.bytes, image.size);
     return found;
 }

@@ -18,4 +18,10 @@
  * Maps the file for the time of the call. [any] */
 bool blyi_symtab_find(const void *pc, char name[BLYI_SYMTAB_NAME], uint64_t *offset);
 
+#define BLYI_SYMTAB_MODULE 64
+/* The same in another process, with the name of the file ("serve"), which is set even when no
+ * function is found; "" when /proc does not tell. [any] */
+bool blyi_symtab_find_in(uint32_t pid, uint64_t pc, char name[BLYI_SYMTAB_NAME], uint64_t *offset,
+                         char module[BLYI_SYMTAB_MODULE]);
+
 #endif

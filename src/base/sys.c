@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -97,19 +98,35 @@ int blyi_sys_memfd_create(const char *name, unsigned flags)
     return refused(BLYI_SYS_memfd_create) ? -1 : memfd_create(name, flags);
 }
 
+/* Beyond the limit of file size the kernel would send SIGXFSZ, which ends a program that does not
+ * know about our files. */
+static bool is_too_long(off_t end)
+{
+    struct rlimit limit;
+    bool too_long = getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+                    (uint64_t)end > limit.rlim_cur;
+    if (too_long)
+        errno = EFBIG;
+    return too_long;
+}
+
 int blyi_sys_ftruncate(int fd, off_t length)
 {
-    return refused(BLYI_SYS_ftruncate) ? -1 : ftruncate(fd, length);
+    return refused(BLYI_SYS_ftruncate) || is_too_long(length) ? -1 : ftruncate(fd, length);
 }
 
 int blyi_sys_fallocate(int fd, int mode, off_t offset, off_t len)
 {
-    return refused(BLYI_SYS_fallocate) ? -1 : fallocate(fd, mode, offset, len);
+    bool grows = (mode & FALLOC_FL_KEEP_SIZE) == 0;
+    return refused(BLYI_SYS_fallocate) || (grows && is_too_long(offset + len))
+               ? -1
+               : fallocate(fd, mode, offset, len);
 }
 
 ssize_t blyi_sys_pwrite(int fd, const void *buf, size_t n, off_t offset)
 {
-    return refused(BLYI_SYS_pwrite) ? -1 : pwrite(fd, buf, n, offset);
+    return refused(BLYI_SYS_pwrite) || is_too_long(offset + (off_t)n) ? -1
+                                                                      : pwrite(fd, buf, n, offset);
 }
 
 int blyi_sys_open(const char *path, int flags, mode_t mode)
@@ -145,14 +162,13 @@ int blyi_sys_thread_create(pthread_t *thread, const char *name, void *(*fn)(void
     return error;
 }
 
-int blyi_sys_futex_wait(const uint32_t *word, uint32_t expected, uint64_t timeout_ns)
+static int futex_wait(const uint32_t *word, uint32_t expected, uint64_t timeout_ns, int operation)
 {
     count(BLYI_SYS_futex);
     struct timespec timeout = {.tv_sec = (time_t)(timeout_ns / 1000000000),
                                .tv_nsec = (long)(timeout_ns % 1000000000)};
     int saved_errno = errno, result = 0;
-    if (syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, timeout_ns ? &timeout : NULL, NULL,
-                0) != 0)
+    if (syscall(SYS_futex, word, operation, expected, timeout_ns ? &timeout : NULL, NULL, 0) != 0)
         result = errno;
     errno = saved_errno;
     if (result == EAGAIN)
@@ -161,12 +177,32 @@ int blyi_sys_futex_wait(const uint32_t *word, uint32_t expected, uint64_t timeou
     return result;
 }
 
-void blyi_sys_futex_wake(const uint32_t *word, int n_threads)
+static void futex_wake(const uint32_t *word, int n_threads, int operation)
 {
     count(BLYI_SYS_futex);
     int saved_errno = errno;
-    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, n_threads, NULL, NULL, 0);
+    syscall(SYS_futex, word, operation, n_threads, NULL, NULL, 0);
     errno = saved_errno;
+}
+
+int blyi_sys_futex_wait(const uint32_t *word, uint32_t expected, uint64_t timeout_ns)
+{
+    return futex_wait(word, expected, timeout_ns, FUTEX_WAIT_PRIVATE);
+}
+
+void blyi_sys_futex_wake(const uint32_t *word, int n_threads)
+{
+    futex_wake(word, n_threads, FUTEX_WAKE_PRIVATE);
+}
+
+int blyi_sys_futex_wait_shared(const uint32_t *word, uint32_t expected, uint64_t timeout_ns)
+{
+    return futex_wait(word, expected, timeout_ns, FUTEX_WAIT);
+}
+
+void blyi_sys_futex_wake_shared(const uint32_t *word, int n_threads)
+{
+    futex_wake(word, n_threads, FUTEX_WAKE);
 }
 
 uint64_t blyi_sys_count(enum blyi_sys_call call)

@@ -3,7 +3,8 @@
  * sys.h - the system calls that can fail in the life of a card, behind one door, so
  * that each can be made to fail on purpose and counted.
  *
- * Each wrapper has the contract of the call it wraps, errno included. Injection: the
+ * Each wrapper has the contract of the call it wraps, errno included; but a file beyond the limit
+ * of file size is EFBIG alone, without SIGXFSZ. Injection: the
  * nth wrapped call from now fails with `error` and is not made.
  */
 #ifndef BLYI_SYS_H
@@ -65,6 +66,9 @@ int blyi_sys_thread_create(pthread_t *thread, const char *name, void *(*fn)(void
  * when the word differs, ETIMEDOUT, or EINTR; never fails otherwise. Wakes cannot be injected. */
 int blyi_sys_futex_wait(const uint32_t *word, uint32_t expected, uint64_t timeout_ns);
 void blyi_sys_futex_wake(const uint32_t *word, int n_threads);
+/* The same for a word in memory that several processes map. */
+int blyi_sys_futex_wait_shared(const uint32_t *word, uint32_t expected, uint64_t timeout_ns);
+void blyi_sys_futex_wake_shared(const uint32_t *word, int n_threads);
 
 uint64_t blyi_sys_count(enum blyi_sys_call call);
 const char *blyi_sys_name(enum blyi_sys_call call);

@@ -7,14 +7,18 @@
 #include <inttypes.h>
 #include <string.h>
 #include "base/fail.h"
+#include "base/probe.h"
 #include "base/handle.h"
+#include "base/option.h"
 #include "npu/block.h"
 #include "npu/card.h"
 #include "npu/context.h"
 #include "npu/context_inside.h"
+#include "npu/graph_inside.h"
 #include "npu/host_thread.h"
 #include "npu/kernel.h"
 #include "npu/queue.h"
+#include "npu/report.h"
 #include "npu/runtime.h"
 #include "npu/stream.h"
 #include "npu/wait.h"
@@ -52,15 +56,15 @@ bly_status blyi_stream_set_failure_mode(void *handle, uint32_t mode)
     return status;
 }
 
+static bly_status read_failure_mode(struct blyi_stream *stream, void *mode)
+{
+    *(uint32_t *)mode = __atomic_load_n(&stream->failure_mode, __ATOMIC_RELAXED);
+    return BLY_OK;
+}
+
 bly_status blyi_stream_failure_mode(void *handle, uint32_t *mode)
 {
-    struct blyi_stream *stream;
-    bly_status status = blyi_stream_pin_any(handle, &stream);
-    if (status != BLY_OK)
-        return status;
-    *mode = __atomic_load_n(&stream->failure_mode, __ATOMIC_RELAXED);
-    blyi_stream_unpin(stream);
-    return BLY_OK;
+    return blyi_stream_with(handle, read_failure_mode, mode);
 }
 
 static void control_all(struct blyi_context *context, uint32_t set, uint32_t clear)
@@ -101,12 +105,26 @@ bly_status blyi_context_failure(struct blyi_context *context)
 
 /* ── Abort ────────────────────────────────────────────────────────────────────────────────── */
 
-void blyi_stream_drop_begin(struct blyi_stream *stream)
+void blyi_stream_drop_mark(struct blyi_stream *stream)
 {
     blyi_lock_take(&stream->lock);
     __atomic_add_fetch(&stream->dropping, 1, __ATOMIC_SEQ_CST);
     blyi_block_control(stream, BLYI_CONTROL_DROP, 0);
     blyi_lock_drop(&stream->lock);
+}
+
+void blyi_stream_drop_rest(struct blyi_stream *stream)
+{
+    /* User code that has not begun need not wait for a thread, which may be the caller's. */
+    blyi_host_thread_withdraw(stream);
+    blyi_report_drop(stream);
+    blyi_graph_drop_run(stream);
+}
+
+void blyi_stream_drop_begin(struct blyi_stream *stream)
+{
+    blyi_stream_drop_mark(stream);
+    blyi_stream_drop_rest(stream);
 }
 
 void blyi_stream_drop_end(struct blyi_stream *stream)
@@ -142,84 +160,108 @@ bly_status blyi_abort_since(const struct blyi_stream *stream, struct blyi_abort_
     return BLY_OK;
 }
 
+bool blyi_stream_leave_user_code(struct blyi_stream *stream, uint64_t since_ns)
+{
+    uint64_t limit = (uint64_t)blyi_option_int(BLYI_OPT_FORCE_WAIT_MS) * 1000000;
+    uint64_t now = blyi_wait_real_ns();
+    if (limit == 0 || now - since_ns < limit)
+        return false;
+    return blyi_host_thread_leave(stream, now - limit) || blyi_report_leave(stream, now - limit);
+}
+
+void blyi_stream_drop_wait(struct blyi_stream *stream)
+{
+    uint64_t since = blyi_wait_real_ns(), target = blyi_queue_issued(stream);
+    if (blyi_callback_is_inside(stream))
+        return;
+    while (blyi_queue_await_real(stream, target, LOOK_NS) != BLY_OK &&
+           !blyi_callback_needs_caller(stream, true))
+        (void)blyi_stream_leave_user_code(stream, since);
+}
+
 /* Waits until what was queued so far has ended; kernels are stopped as they come. */
 static bool drain(struct blyi_stream *stream, uint64_t until)
 {
-    uint64_t target = blyi_queue_issued(stream);
-    while (blyi_queue_completed(stream) < target) {
+    uint64_t since = blyi_wait_real_ns(), target = blyi_queue_issued(stream);
+    while (target > 0 && !blyi_queue_passed(stream, target - 1)) {
         blyi_kernel_stop(stream);
         if (blyi_queue_await_real(stream, target, LOOK_NS) == BLY_OK)
             break;
         if (blyi_wait_real_ns() >= until)
             return false;
+        (void)blyi_stream_leave_user_code(stream, since);
     }
+    BLYI_PROBE(STREAM_SYNC, .card = stream->card->id, .stream = stream->id);
     return true;
 }
 
-static bly_status from_inside(const struct blyi_stream *stream)
+/* Ends work of a stream of the current context, unless it is that work which asks. */
+static bly_status from_outside(void *handle, bly_status (*fn)(struct blyi_stream *stream))
 {
-    if (!blyi_callback_is_inside(stream))
-        return BLY_OK;
-    return blyi_fail(BLY_E_STATE,
-                     "stream %" PRIu32 " cannot be ended by a host function that it runs",
-                     stream->id);
+    struct blyi_stream *stream;
+    bly_status status = blyi_stream_pin_own(handle, &stream);
+    if (status != BLY_OK)
+        return status;
+    if (blyi_callback_is_inside(stream))
+        status = blyi_fail(BLY_E_STATE,
+                           "stream %" PRIu32 " cannot be ended by a host function that it runs",
+                           stream->id);
+    else
+        status = blyi_capture_refuse(stream, "aborted or stopped");
+    if (status == BLY_OK)
+        status = fn(stream);
+    blyi_stream_unpin(stream);
+    return status;
+}
+
+static void drop_all(struct blyi_stream *stream)
+{
+    blyi_stream_drop_begin(stream);
+    drain(stream, UINT64_MAX);
+    blyi_stream_drop_end(stream);
+}
+
+static bly_status abort_now(struct blyi_stream *stream)
+{
+    /* Counted first: whoever waits now learns of it. */
+    __atomic_add_fetch(&stream->aborts, 1, __ATOMIC_SEQ_CST);
+    drop_all(stream);
+    return BLY_OK;
 }
 
 bly_status blyi_stream_abort(void *handle)
 {
-    struct blyi_stream *stream;
-    bly_status status = blyi_stream_pin_own(handle, &stream);
-    if (status != BLY_OK)
-        return status;
-    status = from_inside(stream);
-    if (status == BLY_OK) {
-        /* Counted first: whoever waits now learns of it. */
-        __atomic_add_fetch(&stream->aborts, 1, __ATOMIC_SEQ_CST);
-        blyi_stream_drop_begin(stream);
-        drain(stream, UINT64_MAX);
-        blyi_stream_drop_end(stream);
-    }
-    blyi_stream_unpin(stream);
-    return status;
+    return from_outside(handle, abort_now);
+}
+
+static bly_status stop_now(struct blyi_stream *stream)
+{
+    if (stream->is_default)
+        return blyi_fail(BLY_E_INVALID,
+                         "stream %" PRIu32 " is a default stream: it cannot be stopped",
+                         stream->id);
+    blyi_kernel_stop(stream);
+    __atomic_store_n(&stream->stopped, 1, __ATOMIC_RELEASE);
+    return BLY_OK;
 }
 
 bly_status blyi_stream_stop(void *handle)
 {
-    struct blyi_stream *stream;
-    bly_status status = blyi_stream_pin_own(handle, &stream);
-    if (status != BLY_OK)
-        return status;
-    status = from_inside(stream);
-    if (status == BLY_OK && stream->is_default)
-        status = blyi_fail(BLY_E_INVALID,
-                           "stream %" PRIu32 " is a default stream: it cannot be "
-                           "stopped",
-                           stream->id);
-    if (status == BLY_OK) {
-        blyi_kernel_stop(stream);
-        __atomic_store_n(&stream->stopped, 1, __ATOMIC_RELEASE);
-    }
-    blyi_stream_unpin(stream);
-    return status;
+    return from_outside(handle, stop_now);
+}
+
+static bly_status clean_now(struct blyi_stream *stream)
+{
+    if ((stream->flags & BLYI_STREAM_PERSISTENT) == 0)
+        return blyi_fail(BLY_E_UNSUPPORTED, "stream %" PRIu32 " was not created PERSISTENT",
+                         stream->id);
+    drop_all(stream);
+    return BLY_OK;
 }
 
 bly_status blyi_stream_clean(void *handle)
 {
-    struct blyi_stream *stream;
-    bly_status status = blyi_stream_pin_own(handle, &stream);
-    if (status != BLY_OK)
-        return status;
-    status = from_inside(stream);
-    if (status == BLY_OK && (stream->flags & BLYI_STREAM_PERSISTENT) == 0)
-        status = blyi_fail(BLY_E_UNSUPPORTED, "stream %" PRIu32 " was not created PERSISTENT",
-                           stream->id);
-    if (status == BLY_OK) {
-        blyi_stream_drop_begin(stream);
-        drain(stream, UINT64_MAX);
-        blyi_stream_drop_end(stream);
-    }
-    blyi_stream_unpin(stream);
-    return status;
+    return from_outside(handle, clean_now);
 }
 
 /* The next live context of a card, pinned; the one before it is let go. A pinned context keeps its

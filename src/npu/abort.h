@@ -13,6 +13,7 @@
 #define BLYI_ABORT_H
 
 #include <belay/base.h>
+#include <stdbool.h>
 
 struct blyi_context;
 struct blyi_stream;
@@ -40,7 +41,16 @@ void blyi_context_task_failed(struct blyi_stream *stream, bly_status status);
 bly_status blyi_context_failure(struct blyi_context *context);
 /* Its streams end tasks without running them between begin and the matching end. */
 void blyi_stream_drop_begin(struct blyi_stream *stream);
+/* Its two steps. The first may be taken with the lock of runs; the second takes rank CONTEXT, and
+ * tells those whom the stream waits for: threads of user code, runs of graphs. */
+void blyi_stream_drop_mark(struct blyi_stream *stream);
+void blyi_stream_drop_rest(struct blyi_stream *stream);
 void blyi_stream_drop_end(struct blyi_stream *stream);
+/* Between them: waits for what runs, and leaves user code behind that does not return. */
+void blyi_stream_drop_wait(struct blyi_stream *stream);
+/* User code that the stream waits for, and that has been running since `since_ns` (real clock) and
+ * for BELAY_FORCE_WAIT_MS: the stream goes on without it. False: there is none. */
+bool blyi_stream_leave_user_code(struct blyi_stream *stream, uint64_t since_ns);
 
 /* For threads that wait: taken before, compared after. */
 struct blyi_abort_mark {

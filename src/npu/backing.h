@@ -15,20 +15,25 @@
 #include <stdbool.h>
 
 struct blyi_backing;
+struct blyi_stock;
 
 #define BLYI_BACKING_HOST 64 /* in place of a card: physical memory of the host (vmm.h) */
 
 enum blyi_backing_pages { BLYI_BACKING_HUGE, BLYI_BACKING_SMALL };
 
-/* E_SYSTEM, E_HOST_MEMORY. Options PAGES and RESIDENT are read here. */
-bly_status blyi_backing_create(int card, uint32_t n_frames, struct blyi_backing **out);
+/* Of a card: `fd` is its memory, which is closed with it, and `stock` says whose frames are whose.
+ * BLYI_BACKING_HOST: -1 and NULL, the memfd is made here. E_SYSTEM, E_HOST_MEMORY; the descriptor
+ * is the caller's then. Options PAGES and RESIDENT are read here. */
+bly_status blyi_backing_create(int card, uint32_t n_frames, int fd, struct blyi_stock *stock,
+                               struct blyi_backing **out);
 /* Nothing may be mapped any more. [excl] */
 void blyi_backing_destroy(struct blyi_backing *backing);
 /* All frames in a row, for the library alone (guard.h), or NULL. */
 /* In the child of a fork: the files are the parent's, and are not reached any more. No lock. */
 void blyi_backing_forget_all(void);
 char *blyi_backing_alias(const struct blyi_backing *backing);
-int blyi_backing_fd(const struct blyi_backing *backing);
+/* Ask each time: -1 (EBADF, logged once) when the program has closed it. */
+int blyi_backing_fd(struct blyi_backing *backing);
 
 /* Makes frames [first, first + count), mapped at `address`, usable without a fault that could
  * fail. Frames that are resident cost nothing. E_HOST_MEMORY: the host cannot afford them, even
@@ -51,6 +56,15 @@ void blyi_backing_reuse(struct blyi_backing *backing, uint32_t first, uint32_t c
 uint64_t blyi_backing_trim(struct blyi_backing *backing, uint64_t bytes);
 /* The same over all cards. */
 uint64_t blyi_backing_trim_all(uint64_t bytes);
+/* For stock.c, inside the ledger's lock. Another process freed these frames: what the host backs of
+ * them is spare. Or took or punched them: nothing of it is known here any more. Or nobody can say:
+ * all words are read again. */
+void blyi_backing_gain(struct blyi_backing *backing, uint32_t first, uint32_t count);
+void blyi_backing_lose(struct blyi_backing *backing, uint32_t first, uint32_t count);
+void blyi_backing_reread(struct blyi_backing *backing);
+/* A process died while it made or took away the pages of a frame, which is ours now: it has none
+ * afterwards. */
+void blyi_backing_make_sure(struct blyi_backing *backing, uint32_t frame);
 /* A bit per frame that is spare, for blyi_frames_take(); NULL when none is. */
 const uint64_t *blyi_backing_prefer(const struct blyi_backing *backing);
 

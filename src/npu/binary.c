@@ -8,19 +8,24 @@
 #include "npu/binary.h"
 
 #include <dlfcn.h>
+#include <elf.h>
 #include <errno.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "base/compiler.h"
 #include "base/fail.h"
 #include "base/handle.h"
 #include "base/host.h"
+#include "base/order.h"
 #include "base/list.h"
 #include "base/lock.h"
 #include "base/sys.h"
 #include "npu/runtime.h"
+#include "npu/snapshot.h"
 
 struct blyi_binary {
     void *object; /* of dlopen */
@@ -46,7 +51,7 @@ void blyi_binary_ref(struct blyi_binary *binary)
 
 void blyi_binary_unref(struct blyi_binary *binary)
 {
-    if (__atomic_sub_fetch(&binary->refs, 1, __ATOMIC_ACQ_REL) != 0)
+    if (!blyi_ref_drop(&binary->refs))
         return;
     dlclose(binary->object);
     if (binary->fd >= 0)
@@ -99,7 +104,9 @@ static bly_status open_object(const char *path, const char *what, int fd, bool o
 
 bly_status blyi_binary_load(const char *path, bool on_cpu, void **handle)
 {
-    bly_status status = blyi_runtime_enter();
+    bly_status status = blyi_snapshot_pass();
+    if (status == BLY_OK)
+        status = blyi_runtime_enter();
     if (status != BLY_OK)
         return status;
     /* A name without a slash would be looked for among the system's libraries. */
@@ -125,7 +132,9 @@ static bool write_all(int fd, const char *data, size_t size)
 
 bly_status blyi_binary_load_data(const void *data, size_t size, bool on_cpu, void **handle)
 {
-    bly_status status = blyi_runtime_enter();
+    bly_status status = blyi_snapshot_pass();
+    if (status == BLY_OK)
+        status = blyi_runtime_enter();
     if (status != BLY_OK)
         return status;
     int fd = blyi_sys_memfd_create("belay-kernel", MFD_CLOEXEC);
@@ -146,7 +155,9 @@ bly_status blyi_binary_load_data(const void *data, size_t size, bool on_cpu, voi
 
 bly_status blyi_binary_unload(void *handle)
 {
-    bly_status status = blyi_runtime_enter();
+    bly_status status = blyi_snapshot_pass();
+    if (status == BLY_OK)
+        status = blyi_runtime_enter();
     if (status != BLY_OK)
         return status;
     struct blyi_binary *binary = blyi_handle_get(BLYI_HANDLE_BINARY, handle);
@@ -250,4 +261,86 @@ bly_status blyi_function_pin(void *handle, const struct blyi_function **out)
 void blyi_function_unpin(void *handle)
 {
     blyi_handle_put(handle);
+}
+
+/* ── Sizes, as the object's own table of symbols has them ─────────────────────────────────── */
+
+static bly_status symbol_size(const struct blyi_binary *binary, const void *address,
+                              const char *name, unsigned type, size_t *size)
+{
+    Dl_info info;
+    const ElfW(Sym) *symbol = NULL;
+    const struct link_map *map = NULL;
+    /* Names of the libraries that the binary needs are found as well: they are not its own. */
+    if (dlinfo(binary->object, RTLD_DI_LINKMAP, &map) != 0 ||
+        dladdr1(address, &info, (void **)&symbol, RTLD_DL_SYMENT) == 0 || symbol == NULL ||
+        info.dli_saddr != address || (uintptr_t)info.dli_fbase != map->l_addr ||
+        ELF64_ST_TYPE(symbol->st_info) != type)
+        return blyi_fail(BLY_E_NO_KERNEL, "the kernel binary has no %s %s",
+                         type == STT_OBJECT ? "variable" : "function", name);
+    *size = symbol->st_size;
+    return BLY_OK;
+}
+
+bly_status blyi_binary_global(void *handle, const char *name, void **address, size_t *size)
+{
+    bly_status status = blyi_runtime_enter();
+    if (status != BLY_OK)
+        return status;
+    const struct blyi_binary *binary = blyi_handle_get(BLYI_HANDLE_BINARY, handle);
+    if (binary == NULL)
+        return BLY_E_HANDLE;
+    void *symbol = dlsym(binary->object, name);
+    status = symbol == NULL
+                 ? blyi_fail(BLY_E_NO_KERNEL, "the kernel binary has no variable %s", name)
+                 : symbol_size(binary, symbol, name, STT_OBJECT, size);
+    if (status == BLY_OK)
+        *address = symbol;
+    blyi_handle_put(handle);
+    return status;
+}
+
+bly_status blyi_function_size(const struct blyi_function *function, size_t *size)
+{
+    void *address;
+    memcpy(&address, &function->fn, sizeof(address));
+    return symbol_size(function->binary, address, function->name, STT_FUNC, size);
+}
+
+/* Each lies inside the largest block, whatever their alignment adds. */
+static bly_status check_params(const char *name, const uint32_t *sizes, size_t n)
+{
+    uint64_t total = 0;
+    for (size_t i = 0; i < n; i++) {
+        total += (uint64_t)sizes[i] + 7;
+        if (sizes[i] == 0 || total > BLY_KERNEL_ARGS_MAX)
+            return blyi_fail(BLY_E_INVALID,
+                             "%s_params: parameter %zu has %u bytes; an argument block has %u",
+                             name, i, sizes[i], BLY_KERNEL_ARGS_MAX);
+    }
+    return BLY_OK;
+}
+
+bly_status blyi_function_params(const struct blyi_function *function, const uint32_t **sizes,
+                                size_t *n)
+{
+    char name[256];
+    size_t size = 0;
+    int length = snprintf(name, sizeof(name), "%s_params", function->name);
+    void *symbol =
+        length > 0 && (size_t)length < sizeof(name) ? dlsym(function->binary->object, name) : NULL;
+    bly_status status =
+        symbol == NULL
+            ? blyi_fail(BLY_E_NO_KERNEL,
+                        "the kernel binary does not say what parameters %s has: no variable "
+                        "%s_params",
+                        function->name, function->name)
+            : symbol_size(function->binary, symbol, name, STT_OBJECT, &size);
+    if (status == BLY_OK)
+        status = check_params(function->name, symbol, size / sizeof(**sizes));
+    if (status == BLY_OK) {
+        *sizes = symbol;
+        *n = size / sizeof(**sizes);
+    }
+    return status;
 }

@@ -23,6 +23,10 @@ bly_status blyi_binary_check(void *handle);
 /* The same handle for the same name. E_NO_KERNEL, E_HANDLE. */
 bly_status blyi_binary_function(void *handle, const char *name, void **function);
 
+/* A variable of the binary: it lies in memory of the process, which kernels reach, for as long as
+ * the binary is loaded. E_NO_KERNEL: there is none of that name; E_HANDLE. */
+bly_status blyi_binary_global(void *handle, const char *name, void **address, size_t *size);
+
 struct blyi_function {
     bly_kernel fn;
     const char *name;
@@ -33,6 +37,14 @@ struct blyi_function {
 /* Pins the function: pair with blyi_function_unpin(). E_HANDLE. */
 bly_status blyi_function_pin(void *function, const struct blyi_function **out);
 void blyi_function_unpin(void *function);
+/* Bytes of its code. E_NO_KERNEL: the binary does not say. */
+bly_status blyi_function_size(const struct blyi_function *function, size_t *size);
+
+/* Bytes of each parameter, as the binary's variable <name>_params says (belay/kernel.h). Valid
+ * while the function is pinned. E_NO_KERNEL: there is none; E_INVALID: it makes no argument block.
+ */
+bly_status blyi_function_params(const struct blyi_function *function, const uint32_t **sizes,
+                                size_t *n);
 
 void blyi_binary_ref(struct blyi_binary *binary);
 void blyi_binary_unref(struct blyi_binary *binary);

@@ -62,6 +62,7 @@ static void unblock_locked(struct blyi_stream *stream)
     stream->block.paused = false;
     stream->block.looks = false;
     stream->block.event = NULL;
+    stream->block.after = NULL;
     stream->block.n_pending = NULL;
 }
 
@@ -85,6 +86,7 @@ bool blyi_block_on_stream(struct blyi_stream *stream, struct blyi_stream *after,
     if (__atomic_load_n(&after->completed, __ATOMIC_SEQ_CST) <= position &&
         (blyi_queue_control(stream) & BLYI_CONTROL_SKIP) == 0) {
         stream->block.position = position;
+        stream->block.after = after;
         block_locked(stream, &after->watchers, deadline);
         blocked = true;
     }
@@ -230,6 +232,8 @@ void blyi_block_flag(struct blyi_event *event, bool set)
     struct blyi_stream *freed = NULL;
     blyi_lock_take(&lock);
     /* Atomic because queries read it without the lock. */
+    if (set)
+        blyi_order_release(&event->flag);
     __atomic_store_n(&event->flag, set, __ATOMIC_RELEASE);
     if (set)
         BLYI_LIST_FOR_SAFE(node, &event->watchers)
@@ -260,6 +264,14 @@ void blyi_block_control(struct blyi_stream *stream, uint32_t set, uint32_t clear
         blyi_engine_push(stream);
 }
 
+bool blyi_block_is_blocked(struct blyi_stream *stream)
+{
+    blyi_lock_take(&lock);
+    bool blocked = stream->block.blocked;
+    blyi_lock_drop(&lock);
+    return blocked;
+}
+
 bool blyi_block_is_stuck(struct blyi_stream *stream)
 {
     bool stuck = false;
@@ -279,6 +291,30 @@ bool blyi_block_is_stuck(struct blyi_stream *stream)
         blyi_event_unref(event);
     }
     return stuck;
+}
+
+struct blyi_stream *blyi_block_waits_for(struct blyi_stream *stream, bool *unknown)
+{
+    struct blyi_stream *after = NULL;
+    struct blyi_event *event = NULL;
+    *unknown = false;
+    blyi_lock_take(&lock);
+    if (stream->block.blocked && stream->block.deadline == 0) {
+        after = stream->block.after;
+        event = stream->block.event;
+        *unknown = stream->block.n_pending != NULL;
+        if (after != NULL)
+            blyi_queue_ref(after);
+        if (event != NULL)
+            __atomic_fetch_add(&event->refs, 1, __ATOMIC_RELAXED); /* the wait has one */
+    }
+    blyi_lock_drop(&lock);
+    if (event != NULL) {
+        uint64_t position;
+        blyi_event_last(event, &after, &position);
+        blyi_event_unref(event);
+    }
+    return after;
 }
 
 static uint64_t expire(struct blyi_stream **freed)

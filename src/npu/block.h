@@ -49,9 +49,13 @@ void blyi_block_progress(struct blyi_stream *after);
 void blyi_block_flag(struct blyi_event *event, bool set);
 /* Sets and clears control bits, and wakes the stream if it is blocked. */
 void blyi_block_control(struct blyi_stream *stream, uint32_t set, uint32_t clear);
+bool blyi_block_is_blocked(struct blyi_stream *stream);
 /* Nothing that is queued now will ever end the block: paused, or waiting for a legacy event
  * that no queued task records. */
 bool blyi_block_is_stuck(struct blyi_stream *stream);
+/* The stream that a blocked one waits for, referenced; NULL: none. *unknown: it waits for a
+ * condition without a deadline, and who brings that about cannot be told. */
+struct blyi_stream *blyi_block_waits_for(struct blyi_stream *stream, bool *unknown);
 
 /* Starts the thread that ends blocks at their deadline, once for the process. 0, or an errno:
  * the thread cannot be made. */

@@ -3,13 +3,18 @@
  * card.c - opening and closing cards, the runtime's overhead, limits of streams and events.
  */
 #include "npu/card.h"
+#include "npu/away.h"
 #include "npu/cap.h"
 #include "npu/freed.h"
+#include "npu/ledger.h"
 #include "npu/memory.h"
 #include "npu/partial.h"
 #include "npu/physical.h"
 #include "npu/runtime.h"
+#include "npu/share.h"
+#include "npu/service.h"
 #include "npu/shortage.h"
+#include "npu/tally.h"
 #include "base/assert.h"
 #include "base/fail.h"
 #include "base/host.h"
@@ -99,10 +104,10 @@ static uint64_t window_size(uint64_t total)
 static void release(struct blyi_card *card)
 {
     blyi_window_destroy(card->window);
+    blyi_stock_close(card->stock); /* before its memory is closed: others may look for that */
     blyi_backing_destroy(card->backing);
     blyi_partials_destroy(card->partials);
     blyi_host_free(card->freed);
-    blyi_host_free(card->frames);
     blyi_host_free(card);
 }
 
@@ -120,17 +125,14 @@ static bly_status open_locked(int id, struct blyi_card **out)
     card->id = id;
     card->model = model;
     card->total = total;
-    void *frames = blyi_host_calloc(1, blyi_frames_footprint(n_frames));
-    card->frames = frames;
     card->partials = blyi_partials_create(n_frames);
     card->freed = blyi_host_calloc(1, sizeof *card->freed);
-    if (!frames || !card->partials || !card->freed) {
+    if (!card->partials || !card->freed) {
         status = blyi_fail(BLY_E_HOST_MEMORY, "card %d: no host memory for the state of %u frames",
                            id, n_frames);
         goto release;
     }
-    blyi_frames_init(frames, n_frames);
-    status = blyi_backing_create(id, n_frames, &card->backing);
+    status = blyi_stock_open(id, n_frames, model.name, &card->stock, &card->backing);
     if (status != BLY_OK)
         goto release;
     status = blyi_window_create(id, window_size(total), total < WINDOW_LEAST ? total : WINDOW_LEAST,
@@ -139,6 +141,8 @@ static bly_status open_locked(int id, struct blyi_card **out)
         goto release;
     blyi_lock_init(&card->lock, BLYI_RANK_CARD);
     blyi_list_init(&card->physicals);
+    blyi_list_init(&card->import_ages);
+    blyi_list_init(&card->tails);
     BLYI_PROBE(CARD_OPEN, .card = id, .size = total, .aux = (int64_t)model.overhead);
     *out = card;
     return BLY_OK;
@@ -177,6 +181,7 @@ bly_status blyi_card_open(int id, struct blyi_card **out)
 
 void blyi_card_close(struct blyi_card *card)
 {
+    blyi_import_close_all(card);
     blyi_physical_free_all(card);
     blyi_mem_free_all(card);
     while (card->n_bound > 0)
@@ -199,6 +204,7 @@ void blyi_card_lock(struct blyi_card *card)
 
 void blyi_card_unlock(struct blyi_card *card)
 {
+    blyi_tally_card_locked(card);
     blyi_lock_drop(&card->lock);
 }
 
@@ -210,18 +216,44 @@ void blyi_card_yield(struct blyi_card *card)
     blyi_card_lock(card);
 }
 
+void blyi_card_give_overhead_locked(struct blyi_card *card)
+{
+    while (card->n_overhead_runs > 0)
+        blyi_run_give(card, card->overhead_runs[--card->n_overhead_runs]);
+    card->overhead_frames = 0;
+}
+
+static bool take_overhead_frames_locked(struct blyi_card *card, uint32_t n)
+{
+    while (card->overhead_frames < n) {
+        struct blyi_run *run = &card->overhead_runs[card->n_overhead_runs];
+        if (card->n_overhead_runs == BLYI_OVERHEAD_RUNS ||
+            !blyi_run_take(card, BLYI_SHORT_HUGE, n - card->overhead_frames, run)) {
+            blyi_card_give_overhead_locked(card);
+            return false;
+        }
+        card->n_overhead_runs++;
+        card->overhead_frames += run->count;
+    }
+    return true;
+}
+
+bool blyi_card_take_overhead_locked(struct blyi_card *card)
+{
+    return take_overhead_frames_locked(card, (uint32_t)(card->overhead / BLYI_FRAME_SIZE));
+}
+
 static bly_status take_overhead_locked(struct blyi_card *card)
 {
     uint64_t bytes = overhead_of(&card->model);
     uint32_t n = (uint32_t)(bytes / BLYI_FRAME_SIZE);
     if (!blyi_cap_take(bytes))
         return blyi_shortage_cap_locked(card, bytes, bytes, "the runtime's overhead");
-    if (n > 0 && !blyi_frames_take_run(card->frames, n, 1, &card->overhead_first)) {
+    if (!take_overhead_frames_locked(card, n)) {
         blyi_cap_give(bytes);
-        return blyi_shortage_card_locked(card, bytes, bytes, BLYI_SHORT_RUN,
+        return blyi_shortage_card_locked(card, bytes, bytes, BLYI_SHORT_HUGE,
                                          "the runtime's overhead");
     }
-    card->overhead_frames = n;
     __atomic_store_n(&card->overhead, bytes, __ATOMIC_RELAXED); /* shortage.c reads it */
     card->modules[BLYI_MODULE_RUNTIME].live += bytes;
     if (card->modules[BLYI_MODULE_RUNTIME].peak < card->modules[BLYI_MODULE_RUNTIME].live)
@@ -234,8 +266,14 @@ bly_status blyi_card_bind(struct blyi_card *card)
     bly_status alive = blyi_runtime_check();
     if (alive != BLY_OK)
         return alive;
-    bly_status status = BLY_OK;
-    blyi_card_lock(card);
+    bly_status status = blyi_service_need();
+    if (status != BLY_OK)
+        return status;
+    (void)blyi_ledger_reap();
+    blyi_cap_join();
+    status = blyi_card_lock_present(card);
+    if (status != BLY_OK)
+        return status;
     if (card->n_bound == 0)
         status = take_overhead_locked(card);
     if (status == BLY_OK)
@@ -248,65 +286,45 @@ void blyi_card_unbind(struct blyi_card *card)
 {
     if (blyi_runtime_is_forked())
         return;
-    blyi_card_lock(card);
+    blyi_card_lock_teardown(card);
     bly_check(card->n_bound > 0);
     if (--card->n_bound == 0) {
-        if (card->overhead_frames > 0)
-            blyi_frames_give(card->frames, card->overhead_first, card->overhead_frames);
+        blyi_card_give_overhead_locked(card);
         blyi_cap_give(card->overhead);
         card->modules[BLYI_MODULE_RUNTIME].live -= card->overhead;
         __atomic_store_n(&card->overhead, 0, __ATOMIC_RELAXED);
-        card->overhead_frames = 0;
     }
     blyi_card_unlock(card);
 }
 
-/* relaxed: the counters order nothing; the objects counted have their own locks */
-static bool take_one(uint32_t *counter, uint64_t limit)
-{
-    uint32_t n = __atomic_load_n(counter, __ATOMIC_RELAXED);
-    do {
-        if (n >= limit)
-            return false;
-    } while (
-        !__atomic_compare_exchange_n(counter, &n, n + 1, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
-    return true;
-}
-
-static void give_one(uint32_t *counter)
-{
-    uint32_t before = __atomic_fetch_sub(counter, 1, __ATOMIC_RELAXED);
-    bly_check(before > 0);
-}
-
 bool blyi_card_take_stream(struct blyi_card *card)
 {
-    return take_one(&card->n_streams, card->model.streams);
+    return blyi_tally_take(card->id, BLYI_LIMIT_STREAMS, card->model.streams);
 }
 
 void blyi_card_give_stream(struct blyi_card *card)
 {
-    give_one(&card->n_streams);
+    blyi_tally_give(card->id, BLYI_LIMIT_STREAMS);
 }
 
 bool blyi_card_take_event(struct blyi_card *card)
 {
-    return take_one(&card->n_events, card->model.events);
+    return blyi_tally_take(card->id, BLYI_LIMIT_EVENTS, card->model.events);
 }
 
 void blyi_card_give_event(struct blyi_card *card)
 {
-    give_one(&card->n_events);
+    blyi_tally_give(card->id, BLYI_LIMIT_EVENTS);
 }
 
 bool blyi_card_take_notify(struct blyi_card *card)
 {
-    return take_one(&card->n_notifies, card->model.notifies);
+    return blyi_tally_take(card->id, BLYI_LIMIT_NOTIFIES, card->model.notifies);
 }
 
 void blyi_card_give_notify(struct blyi_card *card)
 {
-    give_one(&card->n_notifies);
+    blyi_tally_give(card->id, BLYI_LIMIT_NOTIFIES);
 }
 
 bool blyi_card_audit(struct blyi_card *card)

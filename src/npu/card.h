@@ -3,7 +3,8 @@
  * card.h - one card of this process: model, frames, backing, window, limits, lock.
  *
  * Cards are opened at first need and stay; blyi_card_get() takes no lock. `lock` (rank CARD)
- * guards frames, window and blocks. Limits of streams and events are counted here.
+ * guards window and blocks; frames, and limits of streams and events, are shared with other
+ * processes (stock.h, tally.h).
  */
 #ifndef BLYI_CARD_H
 #define BLYI_CARD_H
@@ -15,20 +16,26 @@
 #include "npu/backing.h"
 #include "npu/frame.h"
 #include "npu/model.h"
+#include "npu/span.h"
+#include "npu/stock.h"
 #include "npu/window.h"
 
 #define BLYI_CARD_MAX 64
 
+#define BLYI_OVERHEAD_RUNS 32 /* pieces in which the runtime takes its own on a full card */
+
 #define BLYI_MODULE_COUNT       96 /* driver modules; others count as the application */
 #define BLYI_MODULE_APPLICATION 33
 #define BLYI_MODULE_RUNTIME     7
+
+struct blyi_away;
 
 struct blyi_card {
     int id;
     struct blyi_model model; /* with the options applied */
     uint64_t total;          /* bytes that programs see: whole frames */
     struct blyi_lock lock;
-    struct blyi_frames *frames;
+    struct blyi_stock *stock; /* frames, shared with other processes (stock.h) */
     struct blyi_backing *backing;
     struct blyi_window *window;
 
@@ -36,18 +43,25 @@ struct blyi_card {
     struct blyi_partials *partials; /* frames of normal pages (partial.c) */
     struct blyi_freed *freed;       /* the last frees (freed.c) */
     struct blyi_list physicals;     /* memory behind handles (physical.h) */
+    struct blyi_tree imports;       /* memory of other processes by address (import.c) */
+    struct blyi_list import_ages;   /* the same by age */
+    struct blyi_list tails;         /* of freed blocks that others hold (share_tail.c) */
+    uint64_t imported;              /* bytes of others that this process has open */
+    uint64_t shared, deferred;      /* of `live`, in frames of shares; of `tails` */
     uint64_t live;                  /* backed bytes of live blocks and handles */
     uint64_t peak;
     uint32_t n_bound;  /* contexts of this process on the card */
     uint64_t overhead; /* taken while n_bound > 0 */
-    uint32_t overhead_first, overhead_frames;
+    struct blyi_run overhead_runs[BLYI_OVERHEAD_RUNS];
+    uint32_t n_overhead_runs, overhead_frames;
     struct {
         uint64_t live, peak;
     } modules[BLYI_MODULE_COUNT];
 
-    /* Atomic counters: against the model's limits, and of threads at `lock`. */
-    uint32_t n_streams, n_events, n_notifies;
-    uint32_t n_waiting;
+    struct blyi_away *away; /* its content is in host memory, or on the way (away.h) */
+
+    uint64_t resets;    /* how often all its physical memory was freed; under VMM */
+    uint32_t n_waiting; /* threads at `lock`; atomic */
 };
 
 /* Number of cards (option CARDS). */
@@ -74,6 +88,10 @@ void blyi_card_yield(struct blyi_card *card);
  * overhead, the last gives it back. E_NO_MEMORY, E_CAP. */
 bly_status blyi_card_bind(struct blyi_card *card);
 void blyi_card_unbind(struct blyi_card *card);
+/* The frames of the overhead alone, while the rest of the account stays (away.c). False: the card
+ * has no such frames. Under the lock. */
+void blyi_card_give_overhead_locked(struct blyi_card *card);
+bool blyi_card_take_overhead_locked(struct blyi_card *card);
 
 /* Takes one of a limited number; false when all are in use. */
 bool blyi_card_take_stream(struct blyi_card *card);

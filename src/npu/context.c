@@ -5,21 +5,24 @@
 #include "npu/context.h"
 
 #include <stdio.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 #include "base/assert.h"
 #include "base/fail.h"
 #include "base/handle.h"
 #include "base/host.h"
+#include "base/option.h"
+#include "base/probe.h"
 #include "npu/abort.h"
 #include "npu/block.h"
 #include "npu/card.h"
 #include "npu/context_inside.h"
 #include "npu/event_inside.h"
+#include "npu/graph_inside.h"
 #include "npu/host_thread.h"
 #include "npu/kernel.h"
 #include "npu/queue.h"
 #include "npu/runtime.h"
+#include "npu/snapshot.h"
+#include "npu/wait.h"
 
 /* How often teardown looks whether a stream can still end by itself. */
 #define STUCK_LOOK_NS 10000000u
@@ -27,24 +30,7 @@
 struct blyi_lock blyi_contexts_lock = BLYI_LOCK_INIT(BLYI_RANK_RUNTIME);
 struct blyi_list blyi_contexts = BLYI_LIST_INIT(blyi_contexts);
 static struct blyi_list dead = BLYI_LIST_INIT(dead);
-_Thread_local struct blyi_thread_state blyi_thread_state;
-
-static uint64_t generation_of(const struct blyi_context *context)
-{
-    return __atomic_load_n(&context->generation, __ATOMIC_RELAXED);
-}
-
-void blyi_thread_set_explicit(struct blyi_context *context)
-{
-    blyi_thread_state.explicit_context = context;
-    blyi_thread_state.explicit_generation = context != NULL ? generation_of(context) : 0;
-}
-
-void blyi_thread_set_primary(struct blyi_context *context)
-{
-    blyi_thread_state.primary_context = context;
-    blyi_thread_state.primary_generation = context != NULL ? generation_of(context) : 0;
-}
+static uint32_t last_id;
 
 /* A dead structure or a new one. It stays DEAD until blyi_context_make() has done its work. */
 static struct blyi_context *take_structure(void)
@@ -92,8 +78,12 @@ static void begin_use(struct blyi_context *context, struct blyi_card *card, bool
     __atomic_store_n(&context->card, card, __ATOMIC_RELEASE);
     context->primary = primary;
     context->site = site;
+    context->id = __atomic_add_fetch(&last_id, 1, __ATOMIC_RELAXED);
     blyi_lock_take(&context->lock);
     context->params_set = 0;
+    __atomic_store_n(&context->overflow, 0, __ATOMIC_RELAXED);
+    for (int mode = 0; mode < BLYI_CAPTURE_MODES; mode++)
+        __atomic_store_n(&context->captures[mode], 0, __ATOMIC_RELAXED);
     __atomic_store_n(&context->stops, 0, __ATOMIC_RELAXED);
     __atomic_store_n((int *)&context->failed, BLY_OK, __ATOMIC_RELAXED);
     blyi_lock_drop(&context->lock);
@@ -173,15 +163,46 @@ void blyi_context_forget(struct blyi_context *context, struct blyi_stream *strea
     blyi_lock_drop(&context->lock);
 }
 
+/* How long a stream has made no progress; only force cares. */
+struct patience {
+    uint64_t limit; /* 0: for ever */
+    uint64_t completed, since;
+};
+
+static struct patience patience_of(const struct blyi_stream *stream, bool force)
+{
+    uint64_t ms = force ? (uint64_t)blyi_option_int(BLYI_OPT_FORCE_WAIT_MS) : 0;
+    return (struct patience){.limit = ms * 1000000,
+                             .completed = blyi_queue_completed(stream),
+                             .since = blyi_wait_real_ns()};
+}
+
+/* False: it waits for others, who have not been ended yet. */
+static bool push_on(struct blyi_stream *stream, struct patience *patience)
+{
+    uint64_t completed = blyi_queue_completed(stream), now = blyi_wait_real_ns();
+    bool stands = completed == patience->completed;
+    if (patience->limit == 0 || (stands && now - patience->since < patience->limit))
+        return true;
+    if (stands && !blyi_stream_leave_user_code(stream, patience->since) &&
+        !blyi_kernel_stop(stream))
+        return false;
+    patience->completed = completed;
+    patience->since = now;
+    return true;
+}
+
 /* Waits for the stream's work; gives up on work that nothing queued will ever let run, and on
  * the work that the caller himself is a part of. */
-static bool can_drain(struct blyi_stream *stream)
+static bool can_drain(struct blyi_stream *stream, bool force)
 {
     if (blyi_callback_is_inside(stream))
         return false;
     uint64_t target = blyi_queue_issued(stream);
+    struct patience patience = patience_of(stream, force);
     while (blyi_queue_await_real(stream, target, STUCK_LOOK_NS) != BLY_OK)
-        if (blyi_block_is_stuck(stream))
+        if (blyi_block_is_stuck(stream) || blyi_graph_is_stuck(stream) ||
+            blyi_callback_needs_caller(stream, true) || !push_on(stream, &patience))
             return false;
     return true;
 }
@@ -189,47 +210,55 @@ static bool can_drain(struct blyi_stream *stream)
 /* Its owner destroys it at the same time, and may wait for work that nothing will ever run. Its
  * host functions need the context's thread: none begins once its tasks are dropped, and those
  * that had begun have ended behind the wait. Its owner then finds it drained. */
-static void end_with_owner(struct blyi_stream *stream)
+static void end_with_owner(struct blyi_stream *stream, bool force)
 {
-    bool drained = can_drain(stream);
+    bool drained = can_drain(stream, force);
     blyi_stream_drop_begin(stream); /* without an end */
     blyi_block_control(stream, 0, BLYI_CONTROL_PAUSED);
     if (!drained)
         blyi_kernel_stop(stream);
     if (!blyi_callback_is_inside(stream))
-        blyi_queue_await(stream, blyi_queue_issued(stream), 0);
+        blyi_stream_settle(stream);
     blyi_context_forget(stream->context, stream);
 }
 
-void blyi_context_teardown(struct blyi_context *context, bool by_reset)
+void blyi_context_teardown(struct blyi_context *context, bool by_reset, bool force)
 {
+    blyi_capture_cancel(context);
     /* All first, so that streams which wait for one another end in any order. */
     struct blyi_stream *stream = NULL;
     while ((stream = blyi_context_next_stream(context, stream)) != NULL)
-        can_drain(stream);
+        (void)can_drain(stream, force);
     while ((stream = blyi_context_next_stream(context, NULL)) != NULL) {
         if (__atomic_exchange_n(&stream->closing, 1, __ATOMIC_ACQ_REL) == 0)
-            blyi_stream_end(stream, !can_drain(stream), by_reset);
+            blyi_stream_end(stream, !can_drain(stream, force), by_reset);
         else
-            end_with_owner(stream);
+            end_with_owner(stream, force);
         blyi_queue_unref(stream);
     }
+    blyi_graph_end_all(context, by_reset);
     blyi_event_end_all(context);
     blyi_host_thread_stop(context);
     blyi_card_unbind(context->card);
+    if (!context->primary)
+        BLYI_PROBE(CONTEXT_DESTROY, .card = context->card->id, .event = context->id,
+                   .site = context->site, .aux = by_reset);
     __atomic_store_n(&context->state, BLYI_CONTEXT_DEAD, __ATOMIC_RELEASE);
     blyi_handle_remove(BLYI_HANDLE_CONTEXT, context->handle);
 }
 
 bly_status blyi_context_create(int card, uint32_t site, void **handle)
 {
-    bly_status status = blyi_runtime_enter();
+    bly_status status = blyi_snapshot_pass();
+    if (status == BLY_OK)
+        status = blyi_runtime_enter();
     if (status != BLY_OK)
         return status;
     struct blyi_context *context;
     status = blyi_context_make(card, false, site, &context);
     if (status != BLY_OK)
         return status;
+    BLYI_PROBE(CONTEXT_CREATE, .card = card, .event = context->id, .site = site);
     blyi_lock_take(&blyi_contexts_lock);
     blyi_list_push_back(&blyi_contexts, &context->link);
     blyi_lock_drop(&blyi_contexts_lock);
@@ -265,7 +294,9 @@ static bool begin_end(struct blyi_context *context)
 bly_status blyi_context_destroy(void *handle)
 {
     struct blyi_context *context = NULL;
-    bly_status status = pin(handle, &context);
+    bly_status status = blyi_snapshot_pass();
+    if (status == BLY_OK)
+        status = pin(handle, &context);
     if (status != BLY_OK)
         return status;
     if (context->primary)
@@ -277,9 +308,9 @@ bly_status blyi_context_destroy(void *handle)
         status = blyi_fail(BLY_E_RELEASED, "the context of card %d is being destroyed",
                            context->card->id);
     if (status == BLY_OK) {
-        blyi_context_teardown(context, false);
+        blyi_context_teardown(context, false, false);
         if (blyi_thread_state.explicit_context == context &&
-            blyi_thread_state.explicit_generation == generation_of(context))
+            blyi_thread_state.explicit_generation == blyi_context_generation(context))
             blyi_thread_set_explicit(NULL);
     }
     blyi_handle_put(handle);
@@ -303,172 +334,6 @@ bly_status blyi_context_set(void *handle)
     return status;
 }
 
-/* "no card", "card 1", "cards 0, 1": where the process has contexts. */
-static void name_cards(char *text, size_t size)
-{
-    uint64_t used = 0;
-    blyi_lock_take(&blyi_contexts_lock);
-    BLYI_LIST_FOR(node, &blyi_contexts)
-    {
-        const struct blyi_context *context = BLYI_CONTAINER(node, struct blyi_context, link);
-        if (blyi_context_is_alive(context))
-            used |= (uint64_t)1 << context->card->id;
-    }
-    blyi_lock_drop(&blyi_contexts_lock);
-    if (used == 0) {
-        snprintf(text, size, "no card");
-        return;
-    }
-    size_t length = (size_t)snprintf(text, size, blyi_is_pow2(used) ? "card" : "cards");
-    const char *separator = " ";
-    for (int card = 0; card < BLYI_CARD_MAX && length < size; card++)
-        if (used >> card & 1) {
-            length += (size_t)snprintf(text + length, size - length, "%s%d", separator, card);
-            separator = ", ";
-        }
-}
-
-static bly_status no_context(const struct blyi_context *gone)
-{
-    long tid = syscall(SYS_gettid);
-    if (gone != NULL)
-        return blyi_fail(BLY_E_NO_CONTEXT,
-                         "the context of this thread (tid %ld) was destroyed or reset", tid);
-    char cards[512];
-    name_cards(cards, sizeof(cards));
-    return blyi_fail(BLY_E_NO_CONTEXT,
-                     "no device set on this thread (tid %ld); the process uses %s", tid, cards);
-}
-
-bly_status blyi_context_get(void **handle)
-{
-    struct blyi_context_here here;
-    bly_status status = blyi_context_look(&here, 0);
-    if (status != BLY_OK)
-        return status;
-    void *found = __atomic_load_n(&here.context->handle, __ATOMIC_ACQUIRE);
-    if (generation_of(here.context) != here.generation)
-        return no_context(here.context);
-    *handle = found;
-    return BLY_OK;
-}
-
-bly_status blyi_context_look(struct blyi_context_here *out, uint32_t site)
-{
-    bly_status status = blyi_runtime_enter();
-    if (unlikely(status != BLY_OK))
-        return status;
-    const struct blyi_thread_state *here = &blyi_thread_state;
-    if (unlikely(here->explicit_context == NULL && here->primary_context == NULL)) {
-        int card = blyi_device_default();
-        if (card < 0)
-            return no_context(NULL);
-        status = blyi_device_set_implicit(card, site);
-        if (status != BLY_OK)
-            return status;
-    }
-    bool own = here->explicit_context != NULL;
-    struct blyi_context *context = own ? here->explicit_context : here->primary_context;
-    uint64_t generation = own ? here->explicit_generation : here->primary_generation;
-    if (unlikely(context == NULL || !blyi_context_is_alive(context)))
-        return no_context(context);
-    /* Acquire: what a later use of the structure wrote shows the moved generation (begin_use). */
-    struct blyi_card *card = __atomic_load_n(&context->card, __ATOMIC_ACQUIRE);
-    void *default_handle = __atomic_load_n(&context->default_handle, __ATOMIC_ACQUIRE);
-    if (unlikely(generation_of(context) != generation))
-        return no_context(context);
-    *out = (struct blyi_context_here){context, card, default_handle, generation};
-    return BLY_OK;
-}
-
-bly_status blyi_context_still_locked(const struct blyi_context_here *here)
-{
-    bly_assert(blyi_lock_held(&here->context->lock));
-    if (likely(blyi_context_is_alive(here->context) &&
-               generation_of(here->context) == here->generation))
-        return BLY_OK;
-    return no_context(here->context);
-}
-
-bly_status blyi_context_here_site(struct blyi_context **out, uint32_t site)
-{
-    struct blyi_context_here here;
-    bly_status status = blyi_context_look(&here, site);
-    if (likely(status == BLY_OK))
-        *out = here.context;
-    return status;
-}
-
-bly_status blyi_context_here_card(struct blyi_card **card)
-{
-    struct blyi_context_here here;
-    bly_status status = blyi_context_look(&here, 0);
-    if (likely(status == BLY_OK))
-        *card = here.card;
-    return status;
-}
-
-bly_status blyi_context_here(struct blyi_context **out)
-{
-    return blyi_context_here_site(out, 0);
-}
-
-int blyi_context_card(const struct blyi_context *context)
-{
-    return blyi_context_card_ptr(context)->id;
-}
-
-struct blyi_card *blyi_context_card_ptr(const struct blyi_context *context)
-{
-    return __atomic_load_n(&context->card, __ATOMIC_ACQUIRE);
-}
-
-void *blyi_context_default_stream(const struct blyi_context *context)
-{
-    return __atomic_load_n(&context->default_handle, __ATOMIC_ACQUIRE);
-}
-
-bly_status blyi_context_set_param(int option, int64_t value)
-{
-    struct blyi_context_here here;
-    bly_status status = blyi_context_look(&here, 0);
-    if (status != BLY_OK)
-        return status;
-    if (option < 0 || option >= BLYI_CONTEXT_PARAMS)
-        return blyi_fail(BLY_E_INVALID, "a context has no system parameter %d", option);
-    struct blyi_context *context = here.context;
-    blyi_lock_take(&context->lock);
-    status = blyi_context_still_locked(&here);
-    if (status == BLY_OK) {
-        context->params[option] = value;
-        context->params_set |= 1u << option;
-    }
-    blyi_lock_drop(&context->lock);
-    return status;
-}
-
-bly_status blyi_context_get_param(int option, int64_t *value)
-{
-    struct blyi_context_here here;
-    bly_status status = blyi_context_look(&here, 0);
-    if (status != BLY_OK)
-        return status;
-    if (option < 0 || option >= BLYI_CONTEXT_PARAMS)
-        return blyi_fail(BLY_E_INVALID, "a context has no system parameter %d", option);
-    struct blyi_context *context = here.context;
-    blyi_lock_take(&context->lock);
-    status = blyi_context_still_locked(&here);
-    bool is_set = context->params_set >> option & 1;
-    int64_t found = context->params[option];
-    blyi_lock_drop(&context->lock);
-    if (status != BLY_OK)
-        return status;
-    if (!is_set)
-        return blyi_fail(BLY_E_STATE, "system parameter %d of the context was never set", option);
-    *value = found;
-    return BLY_OK;
-}
-
 void blyi_context_finalise(void)
 {
     for (;;) {
@@ -485,6 +350,6 @@ void blyi_context_finalise(void)
         blyi_lock_drop(&blyi_contexts_lock);
         if (found == NULL)
             return;
-        blyi_context_teardown(found, true);
+        blyi_context_teardown(found, true, true);
     }
 }

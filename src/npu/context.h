@@ -27,6 +27,9 @@ bly_status blyi_device_set(int card, uint32_t site);
 bly_status blyi_device_reset(int card, bool force);
 /* Card of the current context. E_NO_CONTEXT. */
 bly_status blyi_device_get(int *card);
+/* One listener hears that all memory of a card is about to be taken back, by a reset or the end of
+ * the runtime: its work has ended, no lock is held. NULL: nobody. */
+void blyi_device_listen(void (*fn)(int card));
 /* The device used by threads without a context; -1: none (aclInit's configuration). */
 void blyi_device_set_default(int card);
 /* Waits for all streams of the current context. timeout_ns 0: no limit. E_TIMEOUT,
@@ -48,13 +51,11 @@ bly_status blyi_context_get(void **handle);
 bly_status blyi_context_here(struct blyi_context **context);
 /* The same for calls that know their site: a warning about a missing device names it. */
 bly_status blyi_context_here_site(struct blyi_context **context, uint32_t site);
-/* Its card, for calls that need no more: right even if the context ends meanwhile, and its
- * structure is used again. */
+/* Its card, for calls that need no more. As all that is asked of a context, it is read in one look:
+ * right even if the context ends meanwhile, and its structure is used again. */
 bly_status blyi_context_here_card(struct blyi_card **card);
-int blyi_context_card(const struct blyi_context *context);
-struct blyi_card *blyi_context_card_ptr(const struct blyi_context *context);
-/* Handle of the context's default stream, usable like any. */
-void *blyi_context_default_stream(const struct blyi_context *context);
+/* The handle of its default stream, usable like any, and its card (may be NULL). */
+bly_status blyi_context_here_default(void **stream, struct blyi_card **card);
 
 /* System parameters of a context; *value written when set. E_STATE: never set. */
 bly_status blyi_context_set_param(int option, int64_t value);

@@ -26,12 +26,15 @@ struct blyi_context {
     void *handle;
     void *default_handle; /* of the default stream */
     uint32_t site;
+    uint32_t id;
     bool primary;
 
     uint32_t state;        /* enum blyi_context_state */
     uint64_t generation;   /* how often the structure was used: threads remember it */
     struct blyi_list link; /* among the live or the dead, under the runtime's lock */
 
+    uint32_t captures[3];        /* atomic: captures that go on, by mode (graph.h) */
+    uint32_t overflow;           /* atomic: a kernel left the range of numbers (overflow.h) */
     uint32_t stops;              /* a stream of it stops on failure, hence all do (abort.c) */
     bly_status failed;           /* atomic: what it stopped on, or BLY_OK */
     char failure[BLYI_FAIL_MAX]; /* its sentence, written once before `failed` */
@@ -75,8 +78,9 @@ bly_status blyi_context_still_locked(const struct blyi_context_here *here);
 bly_status blyi_context_make(int card, bool primary, uint32_t site, struct blyi_context **out);
 /* The context is DYING: waits for its work (or drops it), destroys streams and events, leaves
  * the card and the list. It is DEAD then, and its structure waits to be used again: structures
- * are never freed, since threads may point to them. `by_reset` tells the probes. */
-void blyi_context_teardown(struct blyi_context *context, bool by_reset);
+ * are never freed, since threads may point to them. `by_reset` tells the probes; `force`: work that
+ * makes no progress for BELAY_FORCE_WAIT_MS is ended or left behind. */
+void blyi_context_teardown(struct blyi_context *context, bool by_reset, bool force);
 /* Retains the primary context of a card for a thread that set none (device.c). */
 bly_status blyi_device_set_implicit(int card, uint32_t site);
 /* The default of threads without a context; -1: none. */
@@ -88,6 +92,11 @@ void blyi_device_finalise(void);
 /* What the thread works on from now on; NULL: nothing. */
 void blyi_thread_set_explicit(struct blyi_context *context);
 void blyi_thread_set_primary(struct blyi_context *context);
+
+static inline uint64_t blyi_context_generation(const struct blyi_context *context)
+{
+    return __atomic_load_n(&context->generation, __ATOMIC_RELAXED);
+}
 
 static inline bool blyi_context_is_alive(const struct blyi_context *context)
 {

@@ -6,7 +6,6 @@
 
 #include <inttypes.h>
 #include "base/fail.h"
-#include "base/probe.h"
 #include "base/site.h"
 #include "base/size.h"
 #include "base/stat.h"
@@ -16,11 +15,14 @@
 #include "npu/fault.h"
 #include "npu/freed.h"
 #include "npu/gate.h"
+#include "npu/graph_inside.h"
 #include "npu/guard.h"
 #include "npu/memory.h"
 #include "npu/pinned.h"
 #include "npu/queue.h"
 #include "npu/runtime.h"
+#include "npu/snapshot.h"
+#include "npu/told.h"
 
 /* What runs guarded. */
 struct move {
@@ -80,11 +82,15 @@ static bool do_move(struct move *move, uintptr_t *address)
     return unlikely(blyi_guard.has_alias) ? try_pieces(move, address) : try_move(move, address);
 }
 
+/* No process has memory from here on (x86-64, aarch64): what reaches so far is refused as a whole,
+ * before its beginning is overwritten. */
+#define ADDRESS_END ((uint64_t)1 << 48)
+
 /* A range of a card must be live there; host memory is found out by touching it. */
 static bly_status check_range(const void *address, uint64_t size, enum blyi_access access,
                               int accessor)
 {
-    if (unlikely(size - 1 > UINTPTR_MAX - (uintptr_t)address))
+    if (unlikely(size >= ADDRESS_END || (uintptr_t)address > ADDRESS_END - size))
         return blyi_fail(BLY_E_FAULT, "%" PRIu64 " bytes from %p go beyond the end of memory", size,
                          address);
     return blyi_mem_use_by(address, size, access, accessor);
@@ -144,22 +150,25 @@ static bly_status moved(const struct move *move, bool done, uintptr_t address)
     return status;
 }
 
-static bly_status copy_range(void *dst, const void *src, uint64_t size, int issuer)
+static bly_status move_checked(struct move *move, int accessor)
 {
-    int accessor = accessor_of(dst, src, issuer);
-    uint32_t gate = blyi_gate_enter(); /* no frame moves from the check to the last byte */
-    bly_status status = check_range(src, size, BLYI_READ, accessor);
-    if (status == BLY_OK)
-        status = check_range(dst, size, BLYI_WRITE, accessor);
-    if (status != BLY_OK) {
-        blyi_gate_leave(gate);
-        return status;
-    }
-    struct move move = {.dst = dst, .src = src, .size = size};
     uintptr_t address = 0;
-    bool done = do_move(&move, &address);
+    bool done = false;
+    uint32_t gate = blyi_gate_enter(); /* no frame moves from the check to the last byte */
+    bly_status status =
+        move->is_set ? BLY_OK : check_range(move->src, move->size, BLYI_READ, accessor);
+    if (status == BLY_OK)
+        status = check_range(move->dst, move->size, BLYI_WRITE, accessor);
+    if (status == BLY_OK)
+        done = do_move(move, &address);
     blyi_gate_leave(gate);
-    status = moved(&move, done, address);
+    return status == BLY_OK ? moved(move, done, address) : status;
+}
+
+bly_status blyi_copy_range(void *dst, const void *src, uint64_t size, int issuer)
+{
+    struct move move = {.dst = dst, .src = src, .size = size};
+    bly_status status = move_checked(&move, accessor_of(dst, src, issuer));
     if (status == BLY_OK)
         blyi_stat_add(BLYI_STAT_copy_bytes, size);
     return status;
@@ -167,17 +176,8 @@ static bly_status copy_range(void *dst, const void *src, uint64_t size, int issu
 
 static bly_status set_range(void *dst, uint8_t value, uint64_t size)
 {
-    uint32_t gate = blyi_gate_enter();
-    bly_status status = check_range(dst, size, BLYI_WRITE, -1);
-    if (status != BLY_OK) {
-        blyi_gate_leave(gate);
-        return status;
-    }
     struct move move = {.dst = dst, .size = size, .is_set = true, .value = value};
-    uintptr_t address = 0;
-    bool done = do_move(&move, &address);
-    blyi_gate_leave(gate);
-    status = moved(&move, done, address);
+    bly_status status = move_checked(&move, -1);
     if (status == BLY_OK)
         blyi_stat_add(BLYI_STAT_set_bytes, size);
     return status;
@@ -210,52 +210,104 @@ static bly_status copy_rows(void *dst, uint64_t dpitch, const void *src, uint64_
             return status;
     }
     for (uint64_t row = 0; row < height; row++) {
-        bly_status status =
-            copy_range((char *)dst + row * dpitch, (const char *)src + row * spitch, width, issuer);
+        bly_status status = blyi_copy_range((char *)dst + row * dpitch,
+                                            (const char *)src + row * spitch, width, issuer);
         if (status != BLY_OK)
             return status;
     }
     return BLY_OK;
 }
 
+static bly_status copy_at_once(void *dst, const void *src, uint64_t size, uint32_t site)
+{
+    blyi_copy_tell(NULL, dst, src, size, site);
+    blyi_stat_add(BLYI_STAT_tasks_inline, 1);
+    return blyi_copy_range(dst, src, size, -1);
+}
+
+static bly_status set_at_once(void *dst, uint8_t value, uint64_t size, uint32_t site)
+{
+    blyi_set_tell(NULL, dst, size, site);
+    blyi_stat_add(BLYI_STAT_tasks_inline, 1);
+    return set_range(dst, value, size);
+}
+
 bly_status blyi_copy_now(void *dst, const void *src, uint64_t size)
 {
-    bly_status status = blyi_runtime_enter();
-    if (status != BLY_OK || size == 0 || dst == src)
-        return status;
-    BLYI_PROBE(COPY, .card = -1, .address = (uintptr_t)dst, .other = (uintptr_t)src, .size = size);
-    blyi_stat_add(BLYI_STAT_tasks_inline, 1);
-    return copy_range(dst, src, size, -1);
+    return blyi_copy_now_at(dst, src, size, 0);
 }
 
 bly_status blyi_set_now(void *dst, uint8_t value, uint64_t size)
 {
-    bly_status status = blyi_runtime_enter();
+    return blyi_set_now_at(dst, value, size, 0);
+}
+
+bly_status blyi_copy_now_at(void *dst, const void *src, uint64_t size, uint32_t site)
+{
+    bly_status status = blyi_snapshot_pass();
+    if (status == BLY_OK)
+        status = blyi_runtime_enter();
+    if (status != BLY_OK || size == 0 || dst == src)
+        return status;
+    status = blyi_capture_allows_now();
+    return likely(status == BLY_OK) ? copy_at_once(dst, src, size, site) : status;
+}
+
+bly_status blyi_set_now_at(void *dst, uint8_t value, uint64_t size, uint32_t site)
+{
+    bly_status status = blyi_snapshot_pass();
+    if (status == BLY_OK)
+        status = blyi_runtime_enter();
     if (status != BLY_OK || size == 0)
         return status;
-    BLYI_PROBE(SET, .card = -1, .address = (uintptr_t)dst, .size = size);
-    blyi_stat_add(BLYI_STAT_tasks_inline, 1);
-    return set_range(dst, value, size);
+    status = blyi_capture_allows_now();
+    return likely(status == BLY_OK) ? set_at_once(dst, value, size, site) : status;
+}
+
+bly_status blyi_copy_own(void *dst, const void *src, uint64_t size)
+{
+    bly_status status = blyi_snapshot_pass();
+    if (status == BLY_OK)
+        status = blyi_runtime_enter();
+    return status != BLY_OK || size == 0 || dst == src ? status : copy_at_once(dst, src, size, 0);
+}
+
+bly_status blyi_set_own(void *dst, uint8_t value, uint64_t size)
+{
+    bly_status status = blyi_snapshot_pass();
+    if (status == BLY_OK)
+        status = blyi_runtime_enter();
+    return status != BLY_OK || size == 0 ? status : set_at_once(dst, value, size, 0);
 }
 
 bly_status blyi_copy2d_now(void *dst, uint64_t dpitch, const void *src, uint64_t spitch,
                            uint64_t width, uint64_t height)
 {
-    bly_status status = blyi_runtime_enter();
-    if (status != BLY_OK || width == 0 || height == 0)
+    return blyi_copy2d_now_at(&(struct blyi_rows){dst, dpitch, src, spitch, width, height}, 0);
+}
+
+bly_status blyi_copy2d_now_at(const struct blyi_rows *rows, uint32_t site)
+{
+    bly_status status = blyi_snapshot_pass();
+    if (status == BLY_OK)
+        status = blyi_runtime_enter();
+    if (status != BLY_OK || rows->width == 0 || rows->height == 0)
         return status;
-    BLYI_PROBE(COPY, .card = -1, .address = (uintptr_t)dst, .other = (uintptr_t)src,
-               .size = width * height);
+    status = blyi_capture_allows_now();
+    if (unlikely(status != BLY_OK))
+        return status;
+    blyi_rows_tell(NULL, rows, site);
     blyi_stat_add(BLYI_STAT_tasks_inline, 1);
-    return copy_rows(dst, dpitch, src, spitch, width, height, -1);
+    return copy_rows(rows->dst, rows->dpitch, rows->src, rows->spitch, rows->width, rows->height,
+                     -1);
 }
 
 bly_status blyi_copy_task(const struct blyi_stream *stream, const struct blyi_task *task)
 {
     bly_status status;
     if (task->kind == BLYI_TASK_COPY)
-        status =
-            copy_range(task->u.copy.dst, task->u.copy.src, task->u.copy.size, stream->card->id);
+        status = blyi_copy_range(task->u.copy.dst, task->u.copy.src, task->u.copy.size,
+                                 stream->card->id);
     else if (task->kind == BLYI_TASK_COPY2D)
         status = copy_rows(task->u.copy2d.dst, task->u.copy2d.dpitch, task->u.copy2d.src,
                            task->u.copy2d.spitch, task->u.copy2d.width, task->u.copy2d.height,
@@ -288,7 +340,7 @@ static bool hold(const void *address, uint64_t size)
 static bly_status queue(struct blyi_stream *stream, struct blyi_task *task, const void *src,
                         uint64_t dspan, uint64_t sspan)
 {
-    bly_status status = blyi_queue_ready(stream);
+    bly_status status = blyi_queue_ready(stream, (enum blyi_task_kind)task->kind);
     if (status != BLY_OK)
         return status;
     if (hold(task->u.copy.dst, dspan))
@@ -300,10 +352,13 @@ static bly_status queue(struct blyi_stream *stream, struct blyi_task *task, cons
 }
 
 /* The call's own thread does the work once the stream is quiet (reference 10.4). */
-static void drain(struct blyi_stream *stream)
+static bly_status drain(struct blyi_stream *stream)
 {
-    blyi_queue_await(stream, blyi_queue_issued(stream), 0);
+    bly_status status = blyi_capture_pageable(stream);
+    if (status != BLY_OK)
+        return status;
     blyi_stat_add(BLYI_STAT_tasks_inline, 1);
+    return blyi_queue_await(stream, blyi_queue_issued(stream), 0);
 }
 
 bly_status blyi_copy_async(void *dst, const void *src, uint64_t size, void *handle, uint32_t site)
@@ -313,11 +368,12 @@ bly_status blyi_copy_async(void *dst, const void *src, uint64_t size, void *hand
     if (status != BLY_OK)
         return status;
     if (size != 0 && dst != src) {
-        BLYI_PROBE(COPY, .card = stream->card->id, .stream = stream->id, .address = (uintptr_t)dst,
-                   .other = (uintptr_t)src, .size = size, .site = site);
         if (is_pageable(dst) || is_pageable(src)) {
-            drain(stream);
-            status = copy_range(dst, src, size, stream->card->id);
+            status = drain(stream);
+            if (status == BLY_OK) {
+                blyi_copy_tell(stream, dst, src, size, site);
+                status = blyi_copy_range(dst, src, size, stream->card->id);
+            }
         } else {
             struct blyi_task task = {.kind = BLYI_TASK_COPY, .site = site};
             task.u.copy.dst = dst;
@@ -337,11 +393,12 @@ bly_status blyi_set_async(void *dst, uint8_t value, uint64_t size, void *handle,
     if (status != BLY_OK)
         return status;
     if (size != 0) {
-        BLYI_PROBE(SET, .card = stream->card->id, .stream = stream->id, .address = (uintptr_t)dst,
-                   .size = size, .site = site);
         if (is_pageable(dst)) {
-            drain(stream);
-            status = set_range(dst, value, size);
+            status = drain(stream);
+            if (status == BLY_OK) {
+                blyi_set_tell(stream, dst, size, site);
+                status = set_range(dst, value, size);
+            }
         } else {
             struct blyi_task task = {.kind = BLYI_TASK_SET, .value = value, .site = site};
             task.u.set.dst = dst;
@@ -362,11 +419,13 @@ bly_status blyi_copy2d_async(void *dst, uint64_t dpitch, const void *src, uint64
         return status;
     if (width != 0 && height != 0) {
         uint64_t dspan = 0, sspan = 0;
-        BLYI_PROBE(COPY, .card = stream->card->id, .stream = stream->id, .address = (uintptr_t)dst,
-                   .other = (uintptr_t)src, .size = width * height, .site = site);
+        const struct blyi_rows rows = {dst, dpitch, src, spitch, width, height};
         if (is_pageable(dst) || is_pageable(src)) {
-            drain(stream);
-            status = copy_rows(dst, dpitch, src, spitch, width, height, stream->card->id);
+            status = drain(stream);
+            if (status == BLY_OK) {
+                blyi_rows_tell(stream, &rows, site);
+                status = copy_rows(dst, dpitch, src, spitch, width, height, stream->card->id);
+            }
         } else {
             struct blyi_task task = {.kind = BLYI_TASK_COPY2D, .site = site};
             task.u.copy2d.dst = dst;

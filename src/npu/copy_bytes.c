@@ -10,6 +10,7 @@
  */
 #include "npu/copy_inside.h"
 
+#include <stdbool.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +47,29 @@ void __tsan_write_range(void *address, unsigned long size);
 #define BARE 0
 #endif
 
+/* A word that lies aligned at both ends is moved by one load and one store, never in parts: streams
+ * wait for such words (value.h). Relaxed: whoever waits looks with an order of its own. */
+static inline bool is_word(const void *dst, const void *src, size_t size)
+{
+    return (size == sizeof(uint64_t) || size == sizeof(uint32_t)) &&
+           ((uintptr_t)dst | (uintptr_t)src) % size == 0;
+}
+
 #if BARE
+#if defined(UNDER_TSAN)
+/* What was done to a word, told as the one access that it is elsewhere. */
+static void tell_word(void *dst, const void *src, size_t size)
+{
+    if (size == sizeof(uint64_t)) {
+        (void)__atomic_load_n((const uint64_t *)src, __ATOMIC_RELAXED);
+        (void)__atomic_fetch_or((uint64_t *)dst, 0, __ATOMIC_RELAXED);
+    } else {
+        (void)__atomic_load_n((const uint32_t *)src, __ATOMIC_RELAXED);
+        (void)__atomic_fetch_or((uint32_t *)dst, 0, __ATOMIC_RELAXED);
+    }
+}
+#endif
+
 static void copy_bare(void *dst, const void *src, size_t size)
 {
     void *to = dst;
@@ -54,6 +77,10 @@ static void copy_bare(void *dst, const void *src, size_t size)
     size_t left = size;
     __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(left) : : "memory");
 #if defined(UNDER_TSAN)
+    if (is_word(dst, src, size)) {
+        tell_word(dst, src, size);
+        return;
+    }
     __tsan_read_range(src, size);
     __tsan_write_range(dst, size);
 #endif
@@ -132,11 +159,27 @@ static size_t stream_above(void)
 }
 #endif
 
+#if !BARE
+static void copy_word(void *dst, const void *src, size_t size)
+{
+    if (size == sizeof(uint64_t))
+        __atomic_store_n((uint64_t *)dst, __atomic_load_n((const uint64_t *)src, __ATOMIC_RELAXED),
+                         __ATOMIC_RELAXED);
+    else
+        __atomic_store_n((uint32_t *)dst, __atomic_load_n((const uint32_t *)src, __ATOMIC_RELAXED),
+                         __ATOMIC_RELAXED);
+}
+#endif
+
 void blyi_copy_bytes(void *dst, const void *src, size_t size)
 {
 #if BARE
     copy_bare(dst, src, size);
 #else
+    if (is_word(dst, src, size)) {
+        copy_word(dst, src, size);
+        return;
+    }
 #if defined(__x86_64__)
     if (unlikely(size >= STREAM_LEAST) && size >= stream_above()) {
         copy_streaming(dst, src, size);

@@ -11,12 +11,15 @@
  * anew, since work went on between two batches.
  */
 #include "npu/defrag.h"
+#include "npu/bits.h"
 #include "npu/card.h"
 #include "npu/copy.h"
 #include "npu/gate.h"
 #include "npu/maps.h"
 #include "npu/mem_block.h"
 #include "npu/runtime.h"
+#include "npu/share_inside.h"
+#include "npu/snapshot.h"
 #include "npu/vmm_inside.h"
 #include "npu/wait.h"
 #include "base/assert.h"
@@ -47,6 +50,7 @@ struct frame {
 struct plan {
     struct blyi_card *card;
     struct frame *frames;
+    uint64_t *free; /* a bit per frame, as a batch found them; others may take some meanwhile */
     uint32_t n;
     char *scratch; /* room to map a batch twice, at a frame's alignment: whole huge pages */
     uint64_t moved, copied;
@@ -54,12 +58,13 @@ struct plan {
 
 static bool is_fixed_block(const struct blyi_block *block)
 {
-    return block->page_kind == BLYI_PAGE_GIANT || (block->flags & BLYI_MEM_CONTIGUOUS);
+    return block->hold.generation != 0 || block->page_kind == BLYI_PAGE_GIANT ||
+           (block->flags & BLYI_MEM_CONTIGUOUS);
 }
 
 static bool is_fixed_physical(const struct blyi_physical *p)
 {
-    return p->page_kind == BLYI_PAGE_GIANT || p->contiguous;
+    return p->hold.generation != 0 || p->page_kind == BLYI_PAGE_GIANT || p->contiguous;
 }
 
 static void add_fixed(struct blyi_fixed *out, uint64_t bytes, uint32_t site, const char *why)
@@ -81,13 +86,18 @@ void blyi_fixed_locked(struct blyi_card *card, struct blyi_fixed *out)
         const struct blyi_block *block = blyi_block_of(node);
         if (is_fixed_block(block))
             add_fixed(out, block->backed, block->site,
-                      block->page_kind == BLYI_PAGE_GIANT ? "1 GiB pages" : "contiguous");
+                      block->hold.generation != 0           ? "exported"
+                      : block->page_kind == BLYI_PAGE_GIANT ? "1 GiB pages"
+                                                            : "contiguous");
     }
     BLYI_LIST_FOR(node, &card->physicals)
     {
         const struct blyi_physical *p = BLYI_CONTAINER(node, struct blyi_physical, link);
         if (is_fixed_physical(p))
-            add_fixed(out, p->size, p->site, p->contiguous ? "contiguous" : "1 GiB pages");
+            add_fixed(out, p->size, p->site,
+                      p->hold.generation != 0 ? p->imported ? "imported" : "exported"
+                      : p->contiguous         ? "contiguous"
+                                              : "1 GiB pages");
     }
     if (card->overhead_frames > 0)
         add_fixed(out, card->overhead_frames * BLYI_FRAME_SIZE, 0, "the runtime's own");
@@ -118,18 +128,22 @@ static void note_physical(struct plan *plan, struct blyi_physical *p)
                                .index = index++};
 }
 
-/* Frames that nobody below claims are the runtime's: fixed. */
+/* Frames that nobody below claims are the runtime's, or other processes': fixed. */
 static void find_owners_locked(struct plan *plan)
 {
     struct blyi_card *card = plan->card;
+    blyi_ipc_settle_locked(card);
     memset(plan->frames, 0, plan->n * sizeof *plan->frames);
+    blyi_stock_snapshot(card->stock, plan->free);
     for (struct blyi_tree_node *node = blyi_tree_first(&card->blocks); node;
          node = blyi_tree_next(node))
         note_block(plan, blyi_block_of(node));
     BLYI_LIST_FOR(node, &card->physicals)
     note_physical(plan, BLYI_CONTAINER(node, struct blyi_physical, link));
+    BLYI_LIST_FOR(node, &card->tails)
+    plan->frames[BLYI_CONTAINER(node, struct blyi_tail, link)->partial->frame].owner = OWNER_FIXED;
     for (uint32_t i = 0; i < plan->n; i++)
-        if (plan->frames[i].owner == OWNER_NONE && !blyi_frames_is_free(card->frames, i))
+        if (plan->frames[i].owner == OWNER_NONE && !blyi_bits_get(plan->free, i))
             plan->frames[i].owner = OWNER_FIXED;
 }
 
@@ -227,9 +241,9 @@ static bly_status move_locked(struct plan *plan, uint32_t from, uint32_t to, uin
     const struct frame *first = &plan->frames[from];
     struct blyi_run *runs = NULL;
     uint32_t n_runs = 0;
-    bool taken = blyi_frames_take_at(card->frames, to, n);
-    bly_check(taken);
-    blyi_backing_reuse(card->backing, to, n);
+    blyi_bits_clear(plan->free, to, to + n);
+    if (!blyi_stock_take_at(card->stock, to, n)) /* another process was quicker */
+        return BLY_OK;
     bly_status status = copy_content(plan, from, to, n);
     if (status == BLY_OK && first->owner == OWNER_PHYSICAL)
         status = blyi_physical_runs_with(first->physical, first->index, to, n, &runs, &n_runs);
@@ -257,12 +271,11 @@ static bly_status move_locked(struct plan *plan, uint32_t from, uint32_t to, uin
 /* One batch. *more: there is something left to move. */
 static bly_status batch_locked(struct plan *plan, bool *more)
 {
-    struct blyi_frames *frames = plan->card->frames;
     uint32_t low = 0, high = plan->n, moved = 0;
     find_owners_locked(plan);
     *more = false;
     for (;;) {
-        while (low < high && !blyi_frames_is_free(frames, low))
+        while (low < high && !blyi_bits_get(plan->free, low))
             low++;
         while (high > low && plan->frames[high - 1].owner != OWNER_WINDOW &&
                plan->frames[high - 1].owner != OWNER_PHYSICAL)
@@ -274,7 +287,7 @@ static bly_status batch_locked(struct plan *plan, bool *more)
             return BLY_OK;
         }
         uint32_t gap = 1, n = 1, limit = BATCH - moved;
-        while (gap < limit && low + gap < high && blyi_frames_is_free(frames, low + gap))
+        while (gap < limit && low + gap < high && blyi_bits_get(plan->free, low + gap))
             gap++;
         while (n < gap && high - n > low + gap && follows(plan, high - n - 1))
             n++;
@@ -287,10 +300,10 @@ static bly_status batch_locked(struct plan *plan, bool *more)
 
 static void read_run(struct blyi_card *card, uint64_t *run, uint64_t *giants)
 {
-    blyi_card_lock(card);
-    *run = blyi_frames_longest(card->frames) * BLYI_FRAME_SIZE;
-    *giants = blyi_frames_giants(card->frames) * GiB;
-    blyi_card_unlock(card);
+    struct blyi_stock_figures figures;
+    blyi_stock_figures(card->stock, &figures);
+    *run = figures.longest * BLYI_FRAME_SIZE;
+    *giants = figures.giants * GiB;
 }
 
 static bly_status run_batch(struct plan *plan, uint64_t timeout_ns, bool *more)
@@ -318,7 +331,7 @@ static bly_status not_reached(struct blyi_card *card, const bly_defrag *d)
     bly_status status = blyi_fail(
         BLY_E_NO_MEMORY, "card %d: the longest run of free frames is %s of the %s wanted, free %s",
         card->id, blyi_size_text(d->run_after, a), blyi_size_text(d->want, b),
-        blyi_size_text(blyi_frames_free(card->frames) * BLYI_FRAME_SIZE, c));
+        blyi_size_text(blyi_stock_free(card->stock) * BLYI_FRAME_SIZE, c));
     blyi_card_unlock(card);
     if (fixed.count > 0)
         blyi_fail_append("; %s in %" PRIu64 " pieces must stay where they are, the largest %s (%s)"
@@ -331,17 +344,20 @@ static bly_status not_reached(struct blyi_card *card, const bly_defrag *d)
 
 static bly_status defrag(struct blyi_card *card, bly_defrag *d)
 {
-    struct plan plan = {.card = card, .n = blyi_frames_total(card->frames)};
+    struct plan plan = {.card = card, .n = (uint32_t)(card->total / BLYI_FRAME_SIZE)};
     bly_status status = BLY_OK;
     plan.frames = blyi_host_calloc(plan.n, sizeof *plan.frames);
-    if (!plan.frames)
-        return blyi_fail(BLY_E_HOST_MEMORY, "no host memory to list %u frames", plan.n);
+    plan.free = blyi_host_calloc(BLYI_BITS_WORDS(plan.n), sizeof *plan.free);
+    if (!plan.frames || !plan.free) {
+        status = blyi_fail(BLY_E_HOST_MEMORY, "no host memory to list %u frames", plan.n);
+        goto free;
+    }
     size_t room = (2 * BATCH + 1) * BLYI_FRAME_SIZE;
     void *scratch =
         blyi_sys_mmap(NULL, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (scratch == MAP_FAILED) {
-        blyi_host_free(plan.frames);
-        return blyi_maps_refused("defragmentation", room, errno);
+        status = blyi_maps_refused("defragmentation", room, errno);
+        goto free;
     }
     plan.scratch = (char *)blyi_align_up((uintptr_t)scratch, BLYI_FRAME_SIZE);
     uint64_t timeout = d->timeout_ns != 0 ? d->timeout_ns : DEFAULT_TIMEOUT;
@@ -352,10 +368,13 @@ static bly_status defrag(struct blyi_card *card, bly_defrag *d)
         status = run_batch(&plan, timeout, &more);
     }
     blyi_sys_munmap(scratch, room);
-    blyi_host_free(plan.frames);
     d->moved = plan.moved;
     d->copied = plan.copied;
     blyi_stat_add(BLYI_STAT_defrag_bytes, plan.moved);
+
+free:
+    blyi_host_free(plan.free);
+    blyi_host_free(plan.frames);
     return status;
 }
 
@@ -383,6 +402,8 @@ bly_status bly_card_defrag(bly_defrag *out)
     bly_defrag d = {0};
     memcpy(&d, out, out->struct_size < sizeof d ? out->struct_size : sizeof d);
     bly_status status = find_card(d.card, &card);
+    if (status == BLY_OK)
+        status = blyi_snapshot_check_present("defragmentation");
     if (status != BLY_OK)
         return status;
     uint64_t began = blyi_wait_real_ns();

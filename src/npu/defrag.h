@@ -13,7 +13,7 @@ struct blyi_fixed {
     uint64_t bytes, count; /* all that stays */
     uint64_t largest;      /* of one holder */
     uint32_t site;         /* whose; 0: the runtime */
-    const char *why;       /* "contiguous", "1 GiB pages", "the runtime's own" */
+    const char *why;       /* "contiguous", "exported", "1 GiB pages", "the runtime's own" */
 };
 /* Under the card's lock. */
 void blyi_fixed_locked(struct blyi_card *card, struct blyi_fixed *out);

@@ -14,11 +14,14 @@
 #include "npu/card.h"
 #include "npu/context.h"
 #include "npu/context_inside.h"
+#include "npu/graph.h"
 #include "npu/memory.h"
 #include "npu/notify.h"
 #include "npu/physical.h"
+#include "npu/share.h"
 #include "npu/queue.h"
 #include "npu/runtime.h"
+#include "npu/snapshot.h"
 #include "npu/stream.h"
 #include "npu/wait.h"
 
@@ -32,6 +35,22 @@ struct device {
 
 static struct device devices[BLYI_CARD_MAX];
 static int default_card = -1;
+static void (*listener)(int card);
+
+void blyi_device_listen(void (*fn)(int card))
+{
+    __atomic_store_n(&listener, fn, __ATOMIC_RELEASE);
+}
+
+static void take_back_memory(struct blyi_card *card)
+{
+    void (*fn)(int) = __atomic_load_n(&listener, __ATOMIC_ACQUIRE);
+    if (fn != NULL)
+        fn(card->id);
+    blyi_import_close_all(card);
+    blyi_physical_free_all(card);
+    blyi_mem_free_all(card);
+}
 
 static bly_status check_card(int card)
 {
@@ -91,7 +110,9 @@ static bly_status retain(int card, uint32_t site, struct blyi_context **out)
 bly_status blyi_device_set(int card, uint32_t site)
 {
     struct blyi_context *context;
-    bly_status status = blyi_runtime_enter();
+    bly_status status = blyi_snapshot_pass();
+    if (status == BLY_OK)
+        status = blyi_runtime_enter();
     if (status == BLY_OK)
         status = retain(card, site, &context);
     if (status != BLY_OK)
@@ -157,15 +178,14 @@ static void warn_explicit(int card)
 }
 
 /* Tears the primary context down; the device is busy meanwhile, so a set waits. */
-static void tear_down(int card, struct blyi_context *context)
+static void tear_down(int card, struct blyi_context *context, bool force)
 {
     struct blyi_card *open = context->card; /* the context may be used again once it is dead */
     __atomic_store_n(&context->state, BLYI_CONTEXT_DYING, __ATOMIC_RELEASE);
     warn_explicit(card);
-    blyi_context_teardown(context, true);
+    blyi_context_teardown(context, true, force);
     blyi_notify_end_all(open);
-    blyi_physical_free_all(open);
-    blyi_mem_free_all(open);
+    take_back_memory(open);
     blyi_lock_take(&blyi_contexts_lock);
     end_busy_locked(&devices[card]);
     blyi_lock_drop(&blyi_contexts_lock);
@@ -188,7 +208,7 @@ static bly_status release(int card, bool force)
         return blyi_fail(BLY_E_RELEASED, "card %d was reset more often than set", card);
     if (last != NULL) {
         uint64_t generation = last->generation;
-        tear_down(card, last);
+        tear_down(card, last, force);
         if (blyi_thread_state.primary_context == last &&
             blyi_thread_state.primary_generation == generation)
             blyi_thread_set_primary(NULL);
@@ -201,7 +221,9 @@ static bly_status release(int card, bool force)
 
 bly_status blyi_device_reset(int card, bool force)
 {
-    bly_status status = blyi_runtime_enter();
+    bly_status status = blyi_snapshot_pass();
+    if (status == BLY_OK)
+        status = blyi_runtime_enter();
     if (status == BLY_OK)
         status = check_card(card);
     return status == BLY_OK ? release(card, force) : status;
@@ -236,6 +258,9 @@ bly_status blyi_device_sync(uint64_t timeout_ns)
     if (status != BLY_OK)
         return status;
     struct blyi_context *context = here.context;
+    status = blyi_capture_none(context);
+    if (status != BLY_OK)
+        return status;
     uint64_t deadline = blyi_wait_deadline(timeout_ns);
     struct blyi_stream *stream = NULL;
     while ((stream = blyi_context_next_stream(context, stream)) != NULL) {
@@ -245,14 +270,16 @@ bly_status blyi_device_sync(uint64_t timeout_ns)
         uint64_t target = blyi_queue_issued(stream);
         status = blyi_queue_await_until(stream, target, deadline);
         if (status != BLY_OK) {
-            blyi_fail(status,
-                      "card %d: %" PRIu64 " tasks of stream %" PRIu32
-                      " have not ended within %" PRIu64 " ms",
-                      here.card->id, target - blyi_queue_completed(stream), stream->id,
-                      timeout_ns / 1000000);
+            if (status == BLY_E_TIMEOUT)
+                blyi_fail(status,
+                          "card %d: %" PRIu64 " tasks of stream %" PRIu32
+                          " have not ended within %" PRIu64 " ms",
+                          here.card->id, target - blyi_queue_completed(stream), stream->id,
+                          timeout_ns / 1000000);
             blyi_queue_unref(stream);
             return status;
         }
+        BLYI_PROBE(STREAM_SYNC, .card = stream->card->id, .stream = stream->id);
         status = blyi_abort_since(stream, mark);
         if (status != BLY_OK) {
             blyi_queue_unref(stream);
@@ -274,11 +301,9 @@ void blyi_device_finalise(void)
         blyi_lock_drop(&blyi_contexts_lock);
         struct blyi_card *open = blyi_card_get(card);
         if (held && release(card, true) != BLY_OK)
-            blyi_fail_clear();            /* another thread reset it meanwhile */
-        else if (!held && open != NULL) { /* what explicit contexts left */
-            blyi_physical_free_all(open);
-            blyi_mem_free_all(open);
-        }
+            blyi_fail_clear();          /* another thread reset it meanwhile */
+        else if (!held && open != NULL) /* what explicit contexts left */
+            take_back_memory(open);
     }
     blyi_device_set_default(-1);
 }

@@ -10,12 +10,14 @@
 #include "base/fail.h"
 #include "base/host.h"
 #include "base/lock.h"
+#include "base/order.h"
 #include "base/stat.h"
 #include "base/sys.h"
 #include "npu/card.h"
 #include "npu/fault.h"
 #include "npu/guard.h"
 #include "npu/queue.h"
+#include "npu/snapshot.h"
 #include "npu/wait.h"
 
 #define PRIORITIES      8
@@ -90,6 +92,7 @@ static void collect(struct engine *engine)
     }
     while (oldest != NULL) {
         struct blyi_stream *next = oldest->next;
+        blyi_order_acquire(&oldest->state);
         ready_push(engine, oldest);
         oldest = next;
     }
@@ -138,11 +141,9 @@ static struct blyi_stream *next_stream(struct engine *engine, struct blyi_stream
         uint64_t now = blyi_wait_real_ns();
         if (idle_since == 0)
             idle_since = now;
-        if (now - idle_since < spin) {
-            if (now - idle_since > BLYI_WAIT_ALONE_NS)
-                blyi_wait_yield();
+        if (now - idle_since < spin &&
+            (now - idle_since <= BLYI_WAIT_ALONE_NS || blyi_wait_yield()))
             continue;
-        }
         if (held != NULL && blyi_queue_let_go(held))
             return held;
         held = NULL;
@@ -177,6 +178,7 @@ static bool move_spare(struct engine *engine, enum spare to)
 static bool run_streams(struct engine *engine)
 {
     struct blyi_stream *held = NULL, *stream;
+    blyi_snapshot_serve();
     while ((stream = next_stream(engine, held)) != NULL) {
         held = NULL;
         switch (blyi_stream_run(stream, engine->kind)) {
@@ -190,6 +192,7 @@ static bool run_streams(struct engine *engine)
             break;
         case BLYI_RUN_LOST:
             engine->lost = stream;
+            blyi_order_release(&stream->state);
             if (move_spare(engine, SPARE_TAKES))
                 return false;
             engine->lost = NULL; /* the host gave no second thread: make do with this one */
@@ -237,6 +240,7 @@ static void *spare_main(void *arg)
     }
     struct blyi_stream *stream = engine->lost;
     engine->lost = NULL;
+    blyi_order_acquire(&stream->state);
     __atomic_store_n(&engine->spare, SPARE_NONE, __ATOMIC_RELEASE);
     if (need_spare(engine) != BLY_OK)
         blyi_fail_clear(); /* the next launch tries again */
@@ -343,6 +347,7 @@ void blyi_engine_push(struct blyi_stream *stream)
     struct blyi_stream *newest = __atomic_load_n(&engine->inbox, __ATOMIC_RELAXED);
     /* Release: the engine sees all that we did to the stream; sequentially consistent against
      * engine_sleep() and engine_main(). The stream is not ours from here on. */
+    blyi_order_release(&stream->state);
     do
         stream->next = newest;
     while (!__atomic_compare_exchange_n(&engine->inbox, &newest, stream, true, __ATOMIC_SEQ_CST,

@@ -47,13 +47,13 @@ void blyi_engine_stop_all(void);
 bool blyi_engine_is_asleep(int card, enum blyi_engine_kind kind);
 
 /* What became of a stream that was run for a while (run.c). */
-enum blyi_run {
+enum blyi_run_result {
     BLYI_RUN_DRAINED, /* no task left; still owned */
     BLYI_RUN_AGAIN,   /* quantum used up; still owned */
     BLYI_RUN_GONE,    /* owned by somebody else now */
     BLYI_RUN_LOST,    /* still owned, but the thread may do nothing more: a kernel faulted */
 };
-enum blyi_run blyi_stream_run(struct blyi_stream *stream, enum blyi_engine_kind kind);
+enum blyi_run_result blyi_stream_run(struct blyi_stream *stream, enum blyi_engine_kind kind);
 /* Completes the task at which a stream was lost; it is owned by the caller then. */
 void blyi_stream_lost(struct blyi_stream *stream);
 

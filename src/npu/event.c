@@ -16,18 +16,19 @@
 #include "npu/context.h"
 #include "npu/context_inside.h"
 #include "npu/event_inside.h"
+#include "npu/graph_inside.h"
 #include "npu/queue.h"
 #include "npu/roll.h"
 #include "npu/runtime.h"
+#include "npu/signal.h"
+#include "npu/snapshot.h"
 #include "npu/wait.h"
 
-#define COMBINED  (BLYI_EVENT_SYNC | BLYI_EVENT_CAPTURE_PROGRESS | BLYI_EVENT_TIME_LINE)
-#define SECOND_NS 1000000000u
+#define COMBINED (BLYI_EVENT_SYNC | BLYI_EVENT_CAPTURE_PROGRESS | BLYI_EVENT_TIME_LINE)
 /* How long a first record waits for ids of destroyed events whose work is about to end. */
 #define GRACE_NS 20000000u
 
 static uint32_t last_id;
-static uint32_t default_timeout_s;
 
 static bly_status check_flags(uint32_t flags, bool modern)
 {
@@ -40,8 +41,6 @@ static bly_status check_flags(uint32_t flags, bool modern)
     if ((flags & alone) != 0 && !blyi_is_pow2(flags))
         return blyi_fail(BLY_E_INVALID, "event flags 0x%" PRIx32 ": 0x%" PRIx32 " must stand alone",
                          flags, flags & alone);
-    if (flags == BLYI_EVENT_IPC)
-        return blyi_fail(BLY_E_UNSUPPORTED, "events shared between processes are not supported");
     return BLY_OK;
 }
 
@@ -62,21 +61,16 @@ static bly_status join(const struct blyi_context_here *here, struct blyi_event *
     return status;
 }
 
-bly_status blyi_event_create(uint32_t flags, bool modern, uint32_t site, void **handle)
+bly_status blyi_event_make(const struct blyi_context_here *here, uint32_t flags, bool modern,
+                           uint32_t site, struct blyi_signal *signal, void **handle)
 {
-    struct blyi_context_here here;
-    bly_status status = blyi_context_look(&here, 0);
-    if (status == BLY_OK)
-        status = check_flags(flags, modern);
-    if (status != BLY_OK)
-        return status;
-
+    bly_status status;
     struct blyi_event *event = blyi_host_calloc(1, sizeof(*event));
     if (event == NULL)
         return blyi_fail(BLY_E_HOST_MEMORY, "no host memory for an event (%zu bytes)",
                          sizeof(*event));
-    event->card = here.card;
-    event->context = here.context;
+    event->card = here->card;
+    event->context = here->context;
     event->flags = flags;
     event->modern = modern;
     event->site = site;
@@ -93,28 +87,49 @@ bly_status blyi_event_create(uint32_t flags, bool modern, uint32_t site, void **
         return status;
     }
     void *made = event->handle;
-    status = join(&here, event);
+    event->signal = signal;
+    status = join(here, event);
     if (status != BLY_OK) {
+        event->signal = NULL;
         blyi_handle_remove(BLYI_HANDLE_EVENT, made);
         return status;
     }
     /* In the roll, it may end with its context at any moment. */
-    BLYI_PROBE(EVENT_CREATE, .card = here.card->id, .event = id, .site = site);
+    BLYI_PROBE(EVENT_CREATE, .card = here->card->id, .event = id, .site = site);
     *handle = made;
     return BLY_OK;
 }
 
+bly_status blyi_event_create(uint32_t flags, bool modern, uint32_t site, void **handle)
+{
+    struct blyi_context_here here;
+    bly_status status = blyi_snapshot_pass();
+    if (status == BLY_OK)
+        status = blyi_context_look(&here, 0);
+    if (status == BLY_OK)
+        status = check_flags(flags, modern);
+    if (status != BLY_OK)
+        return status;
+    if (flags == BLYI_EVENT_IPC)
+        return blyi_event_create_shared(&here, site, handle);
+    return blyi_event_make(&here, flags, modern, site, NULL, handle);
+}
+
 void blyi_event_unref(struct blyi_event *event)
 {
-    /* As for streams (queue.c). */
-    if (__atomic_sub_fetch(&event->refs, 1, __ATOMIC_ACQ_REL) != 0)
+    if (!blyi_ref_drop(&event->refs))
         return;
     bly_assert(blyi_list_empty(&event->watchers));
     blyi_roll_remove_event(event);
+    blyi_event_forget_capture(event);
+    if (event->mark != NULL)
+        blyi_queue_unref(event->mark);
     if (event->counted)
         blyi_card_give_event(event->card);
     if (event->stream != NULL)
         blyi_queue_unref(event->stream);
+    if (event->signal != NULL)
+        blyi_signal_unref(event->signal);
     blyi_lock_fini(&event->lock);
     blyi_host_free(event);
 }
@@ -146,7 +161,9 @@ static bly_status end(struct blyi_event *event, bool by_reset)
 bly_status blyi_event_destroy(void *handle)
 {
     struct blyi_event *event;
-    bly_status status = blyi_event_pin(handle, &event);
+    bly_status status = blyi_snapshot_pass();
+    if (status == BLY_OK)
+        status = blyi_event_pin(handle, &event);
     if (status != BLY_OK)
         return status;
     status = end(event, false);
@@ -164,8 +181,7 @@ void blyi_event_end_all(struct blyi_context *context)
     }
 }
 
-/* Counts the id of a legacy event against the card, once. */
-static bly_status take_id(struct blyi_event *event)
+bly_status blyi_event_take_id(struct blyi_event *event)
 {
     if (event->modern || likely(__atomic_load_n(&event->counted, __ATOMIC_RELAXED)))
         return BLY_OK;
@@ -184,148 +200,4 @@ static bly_status take_id(struct blyi_event *event)
     if (__atomic_exchange_n(&event->counted, 1, __ATOMIC_RELAXED) != 0)
         blyi_card_give_event(event->card); /* another thread was quicker */
     return BLY_OK;
-}
-
-/* Event and stream of a call that queues work. */
-static bly_status pin_both(void *handle, void *stream_handle, struct blyi_event **event,
-                           struct blyi_stream **stream)
-{
-    bly_status status = blyi_event_pin(handle, event);
-    if (status != BLY_OK)
-        return status;
-    status = blyi_stream_pin(stream_handle, stream);
-    if (status == BLY_OK) {
-        status = blyi_queue_ready(*stream);
-        if (status != BLY_OK)
-            blyi_stream_unpin(*stream);
-    }
-    if (status != BLY_OK)
-        blyi_event_unpin(*event);
-    return status;
-}
-
-/* Queues a task that names the event. */
-static void submit(struct blyi_stream *stream, struct blyi_event *event, enum blyi_task_kind kind,
-                   uint32_t site)
-{
-    struct blyi_task task = {.kind = (uint8_t)kind, .site = site, .u.event.event = event};
-    __atomic_fetch_add(&event->refs, 1, __ATOMIC_RELAXED);
-    blyi_queue_put(stream, &task);
-}
-
-/* `position` of `stream` becomes the last record; a later one of another thread stands. */
-static void set_last(struct blyi_event *event, struct blyi_stream *stream, uint64_t position)
-{
-    struct blyi_stream *old = NULL;
-    blyi_lock_take(&event->lock);
-    if (event->stream != stream) {
-        old = event->stream;
-        blyi_queue_ref(stream);
-        event->stream = stream;
-        event->position = position;
-    } else if (position > event->position) {
-        event->position = position;
-    }
-    blyi_lock_drop(&event->lock);
-    if (old != NULL)
-        blyi_queue_unref(old);
-}
-
-bly_status blyi_event_record(void *handle, void *stream_handle, uint32_t site)
-{
-    struct blyi_event *event;
-    struct blyi_stream *stream;
-    bly_status status = pin_both(handle, stream_handle, &event, &stream);
-    if (status != BLY_OK)
-        return status;
-    status = take_id(event);
-    if (status == BLY_OK) {
-        uint64_t position;
-        struct blyi_task *task = blyi_queue_reserve(stream, &position);
-        /* Known as the last record before it can run, so that it stamps its time. */
-        set_last(event, stream, position);
-        __atomic_fetch_add(&event->refs, 1, __ATOMIC_RELAXED);
-        task->kind = BLYI_TASK_RECORD;
-        task->flags = 0;
-        task->site = site;
-        task->u.event.event = event;
-        BLYI_PROBE(RECORD, .card = stream->card->id, .stream = stream->id, .event = event->id,
-                   .site = site);
-        blyi_queue_publish(stream, task, position);
-    }
-    blyi_stream_unpin(stream);
-    blyi_event_unpin(event);
-    return status;
-}
-
-static bly_status need_sync(const struct blyi_event *event, const char *what)
-{
-    if (event->flags & BLYI_EVENT_SYNC)
-        return BLY_OK;
-    return blyi_fail(BLY_E_UNSUPPORTED,
-                     "event %" PRIu32 " was created without SYNC (flags 0x%" PRIx32
-                     "): it cannot be %s",
-                     event->id, event->flags, what);
-}
-
-bly_status blyi_event_wait(void *handle, void *stream_handle, uint32_t timeout_s, uint32_t site)
-{
-    struct blyi_event *event;
-    struct blyi_stream *stream;
-    bly_status status = pin_both(handle, stream_handle, &event, &stream);
-    if (status != BLY_OK)
-        return status;
-    if (timeout_s == 0)
-        timeout_s = __atomic_load_n(&default_timeout_s, __ATOMIC_RELAXED);
-    status = need_sync(event, "waited for");
-    if (status == BLY_OK && timeout_s != 0 && blyi_block_need_timer() != 0)
-        status = blyi_fail(BLY_E_SYSTEM, "the thread that ends waits in time cannot be made");
-    if (status == BLY_OK) {
-        struct blyi_task task = {.kind = BLYI_TASK_WAIT, .site = site};
-        task.u.event.event = event;
-        task.u.event.timeout_ns = (uint64_t)timeout_s * SECOND_NS;
-        if (event->modern && blyi_event_last(event, &task.u.event.after, &task.u.event.position) &&
-            (task.u.event.after == stream ||
-             blyi_queue_completed(task.u.event.after) > task.u.event.position)) {
-            /* In order, or past, already. */
-            blyi_queue_unref(task.u.event.after);
-            task.u.event.after = NULL;
-        }
-        __atomic_fetch_add(&event->refs, 1, __ATOMIC_RELAXED);
-        __atomic_fetch_add(&event->n_waits, 1, __ATOMIC_RELAXED);
-        BLYI_PROBE(WAIT, .card = stream->card->id, .stream = stream->id, .event = event->id,
-                   .site = site);
-        blyi_queue_put(stream, &task);
-    }
-    blyi_stream_unpin(stream);
-    blyi_event_unpin(event);
-    return status;
-}
-
-bly_status blyi_event_reset(void *handle, void *stream_handle, uint32_t site)
-{
-    struct blyi_event *event;
-    struct blyi_stream *stream;
-    bly_status status = pin_both(handle, stream_handle, &event, &stream);
-    if (status != BLY_OK)
-        return status;
-    if (event->modern)
-        status =
-            blyi_fail(BLY_E_UNSUPPORTED,
-                      "event %" PRIu32 " needs no reset: it was created by ExWithFlag", event->id);
-    else
-        status = need_sync(event, "reset");
-    if (status == BLY_OK) {
-        BLYI_PROBE(EVENT_RESET, .card = stream->card->id, .stream = stream->id, .event = event->id,
-                   .site = site);
-        submit(stream, event, BLYI_TASK_RESET, site);
-    }
-    blyi_stream_unpin(stream);
-    blyi_event_unpin(event);
-    return status;
-}
-
-void blyi_event_set_wait_timeout(uint32_t seconds)
-{
-    __atomic_store_n(&default_timeout_s, seconds, __ATOMIC_RELAXED);
 }

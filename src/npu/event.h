@@ -22,8 +22,8 @@
 #define BLYI_EVENT_EXTERNAL         0x20u
 #define BLYI_EVENT_IPC              0x40u
 
-/* E_INVALID: flags outside reference rules; E_UNSUPPORTED: IPC here; E_NO_CONTEXT,
- * E_HOST_MEMORY. [any] */
+/* E_INVALID: flags outside reference rules; E_NO_EVENT: IPC, all shared records are in use;
+ * E_NO_CONTEXT, E_HOST_MEMORY. [any] */
 bly_status blyi_event_create(uint32_t flags, bool modern, uint32_t site, void **handle);
 /* Never blocks; work that uses the event keeps it until it ends. */
 bly_status blyi_event_destroy(void *handle);
@@ -33,6 +33,12 @@ bly_status blyi_event_record(void *handle, void *stream, uint32_t site);
 /* The stream waits, never the host. timeout_s 0: no limit; expiry is an error of the stream.
  * E_UNSUPPORTED: an event without SYNC. */
 bly_status blyi_event_wait(void *handle, void *stream, uint32_t timeout_s, uint32_t site);
+/* The same across the border of a graph that is captured from `stream`: the record is for those
+ * outside, the wait for one of theirs. E_UNSUPPORTED: the stream is not captured, or the event is
+ * not a modern one with SYNC alone. An event's records, and its waits, are all of one kind:
+ * E_INVALID. */
+bly_status blyi_event_record_external(void *handle, void *stream, uint32_t site);
+bly_status blyi_event_wait_external(void *handle, void *stream, uint32_t site);
 bly_status blyi_event_reset(void *handle, void *stream, uint32_t site);
 /* Blocks the host until the last record has run; an unrecorded event returns at once. */
 bly_status blyi_event_sync(void *handle, uint64_t timeout_ns);
@@ -44,6 +50,15 @@ bly_status blyi_event_query_wait(void *handle, bool *complete);
 bly_status blyi_event_elapsed(void *start, void *end, int64_t *ns);
 bly_status blyi_event_timestamp(void *handle, uint64_t *ns);
 bly_status blyi_event_id(void *handle, uint32_t *id);
+
+/* For events with the flag IPC: 64 opaque bytes that another process of the same state opens as an
+ * event of its own. Each destroys its own; a wait here for a record there ends with it, and with
+ * an error when its process ends first. E_UNSUPPORTED: not an IPC event; E_INVALID: bytes that name
+ * no live event, or one of this very process. */
+#define BLYI_EVENT_HANDLE_BYTES 64
+bly_status blyi_event_export(void *handle, unsigned char bytes[BLYI_EVENT_HANDLE_BYTES]);
+bly_status blyi_event_import(const unsigned char bytes[BLYI_EVENT_HANDLE_BYTES], uint32_t site,
+                             void **handle);
 
 /* Default timeout of waits, process wide; 0: none. */
 void blyi_event_set_wait_timeout(uint32_t seconds);

@@ -28,6 +28,7 @@
 #include "base/compiler.h"
 #include "base/lock.h"
 #include "npu/guard.h"
+#include "npu/ledger.h"
 
 #define RED_ZONE 128 /* below the stack pointer of x86-64: the interrupted function's own */
 /* Addresses at or above fault without telling where (x86-64), and are nobody's memory. */
@@ -41,9 +42,7 @@ struct attempt {
 };
 
 /* The thread's attempt. A key and not a thread-local variable: the handler may read it without a
- * call that allocates, which in a library opened by dlopen a variable allows with the
- * initial-exec model alone; and one variable of that model puts all of the library's into the
- * loader's small static reserve, so that dlopen("libascendcl.so") would fail. */
+ * call that allocates. */
 static pthread_key_t current_key;
 
 static struct attempt *current(void)
@@ -224,6 +223,8 @@ static void handler(int signal, siginfo_t *info, void *context)
         ; /* too late, or inside one of our own calls: whoever wants it asks again */
     else if (attempt != NULL && attempt->kernel == NULL && is_ours(attempt, info))
         redirect(context, 0);
+    else if (signal == SIGBUS && info->si_code > 0 && blyi_ledger_mend((uintptr_t)info->si_addr))
+        ; /* the files of the shared state were cut short */
     else if (!is_watched(signal, info, context))
         chain(signal, info, context);
     errno = saved;

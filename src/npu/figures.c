@@ -2,11 +2,17 @@
  *
  * figures.c - reading a card's memory: sums, blocks, use by module, audit.
  */
+#include "npu/away.h"
 #include "npu/card.h"
+#include "npu/freed.h"
 #include "npu/mem_block.h"
 #include "npu/memory.h"
 #include "npu/partial.h"
+#include "npu/ledger.h"
+#include "npu/stock.h"
+#include "npu/tally.h"
 #include "npu/runtime.h"
+#include "npu/share_inside.h"
 #include "npu/vmm_inside.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +29,8 @@ static void describe(const struct blyi_card *card, const struct blyi_block *bloc
                                    .page_kind = block->page_kind,
                                    .site = block->site,
                                    .module = block->module,
-                                   .time_ns = block->time_ns};
+                                   .time_ns = block->time_ns,
+                                   .serial = block->serial};
 }
 
 bool blyi_mem_find(const void *address, struct blyi_mem_block *out)
@@ -44,26 +51,45 @@ bool blyi_mem_find(const void *address, struct blyi_mem_block *out)
     return block != NULL;
 }
 
+bool blyi_mem_freed(int id, uintptr_t address, struct blyi_freed_block *out)
+{
+    struct blyi_card *card = blyi_runtime_is_forked() ? NULL : blyi_card_get(id);
+    if (!card)
+        return false;
+    blyi_card_lock(card);
+    const struct blyi_freed_block *freed = blyi_freed_find(card->freed, address);
+    if (freed)
+        *out = *freed;
+    blyi_card_unlock(card);
+    return freed != NULL;
+}
+
 void blyi_mem_figures(struct blyi_card *card, struct blyi_mem_figures *out)
 {
     *out = (struct blyi_mem_figures){0};
     if (blyi_runtime_is_forked())
         return;
+    blyi_ledger_reap(); /* what the dead had is free */
     blyi_card_lock(card);
-    uint64_t whole = blyi_frames_free(card->frames) * BLYI_FRAME_SIZE;
-    uint64_t unused = blyi_partials_unused(card->partials);
+    struct blyi_stock_figures frames;
+    blyi_tails_settle_locked(card);
+    blyi_tally_card_locked(card);
+    blyi_stock_figures(card->stock, &frames);
+    uint64_t whole = frames.free * BLYI_FRAME_SIZE;
     struct blyi_physical_sums sums;
+    uint64_t live = card->live, gone;
     blyi_physical_sums_locked(card, &sums);
+    if (blyi_away_is_gone(card))
+        blyi_away_figures(card->away, &live, &gone);
     *out = (struct blyi_mem_figures){.total = card->total,
-                                     .free = whole + unused,
+                                     .free = whole + frames.unused,
                                      .huge_free = whole,
-                                     .giant_free = blyi_frames_giants(card->frames) * GiB,
-                                     .normal_free = unused,
-                                     .largest_run =
-                                         blyi_frames_longest(card->frames) * BLYI_FRAME_SIZE,
-                                     .live = card->live,
+                                     .giant_free = frames.giants * GiB,
+                                     .normal_free = frames.unused,
+                                     .largest_run = frames.longest * BLYI_FRAME_SIZE,
+                                     .live = live,
                                      .peak = card->peak,
-                                     .overhead = card->overhead,
+                                     .overhead = blyi_away_is_gone(card) ? 0 : card->overhead,
                                      .blocks = card->blocks.count,
                                      .physical = sums.bytes,
                                      .handles = sums.count,
@@ -115,6 +141,26 @@ size_t blyi_mem_usage(struct blyi_card *card, struct blyi_mem_usage *rows, size_
     return n;
 }
 
+/* What is away has no frames; the sums stay. */
+static bool audit_away_locked(struct blyi_card *card)
+{
+    uint64_t live = 0, modules = 0, kept, gone;
+    for (struct blyi_tree_node *node = blyi_tree_first(&card->blocks); node;
+         node = blyi_tree_next(node))
+        live += blyi_block_of(node)->backed;
+    BLYI_LIST_FOR(node, &card->physicals)
+    {
+        const struct blyi_physical *p = BLYI_CONTAINER(node, struct blyi_physical, link);
+        live += p->imported ? 0 : p->size;
+    }
+    for (unsigned i = 0; i < BLYI_MODULE_COUNT; i++)
+        modules += card->modules[i].live;
+    blyi_away_figures(card->away, &kept, &gone);
+    return live == card->live && modules == card->live + card->overhead &&
+           card->overhead_frames == 0 &&
+           blyi_stock_audit(card->stock, (uint32_t)(kept / BLYI_FRAME_SIZE));
+}
+
 /* The frames that a block alone has, and its pages in a partial frame, are as the entries and
  * the partial frame say. */
 static bool audit_block(const struct blyi_card *card, const struct blyi_block *block)
@@ -125,7 +171,7 @@ static bool audit_block(const struct blyi_card *card, const struct blyi_block *b
     for (uint32_t i = 0; i < block->whole; i++, at += BLYI_GRANULE) {
         uint64_t entry = blyi_window_entry(card->window, at);
         if (!(entry & BLYI_ENTRY_MAPPED) || (entry & BLYI_ENTRY_PARTIAL) ||
-            blyi_frames_is_free(card->frames, blyi_entry_frame(entry)))
+            blyi_stock_is_free(card->stock, blyi_entry_frame(entry)))
             return false;
     }
     if (block->pages == 0)
@@ -141,7 +187,7 @@ static bool audit_block(const struct blyi_card *card, const struct blyi_block *b
 
 static bool audit_locked(struct blyi_card *card)
 {
-    uint64_t live = 0, modules = 0, whole = 0, end = 0;
+    uint64_t live = 0, modules = 0, whole = 0, end = 0, shared = 0, deferred = 0;
     for (struct blyi_tree_node *node = blyi_tree_first(&card->blocks); node;
          node = blyi_tree_next(node)) {
         const struct blyi_block *block = blyi_block_of(node);
@@ -150,31 +196,37 @@ static bool audit_locked(struct blyi_card *card)
         end = node->key + block->backed;
         live += block->backed;
         whole += block->whole;
+        shared += block->hold.generation != 0 ? block->whole : 0;
     }
     BLYI_LIST_FOR(node, &card->physicals)
     {
         const struct blyi_physical *p = BLYI_CONTAINER(node, struct blyi_physical, link);
         if (!blyi_physical_audit(p))
             return false;
+        if (p->imported)
+            continue;
         live += p->size;
         whole += p->size / BLYI_FRAME_SIZE;
+        shared += p->hold.generation != 0 ? p->size / BLYI_FRAME_SIZE : 0;
     }
+    BLYI_LIST_FOR(node, &card->tails)
+    deferred += BLYI_CONTAINER(node, struct blyi_tail, link)->pages * BLYI_PAGE_SIZE;
     for (unsigned i = 0; i < BLYI_MODULE_COUNT; i++)
         modules += card->modules[i].live;
-    uint64_t free = blyi_frames_free(card->frames);
+    uint64_t frames = whole + blyi_partials_count(card->partials) + card->overhead_frames;
     return live == card->live && modules == card->live + card->overhead &&
-           free + whole + blyi_partials_count(card->partials) + card->overhead_frames ==
-               blyi_frames_total(card->frames) &&
-           live + card->overhead + free * BLYI_FRAME_SIZE + blyi_partials_unused(card->partials) ==
-               card->total;
+           live + deferred + card->overhead + blyi_partials_unused(card->partials) ==
+               frames * BLYI_FRAME_SIZE &&
+           blyi_share_audit_locked(card) &&
+           blyi_stock_audit(card->stock, (uint32_t)(frames - shared));
 }
 
 bool blyi_mem_audit(struct blyi_card *card)
 {
     blyi_card_lock(card);
-    bool sound = blyi_frames_audit(card->frames) && blyi_window_audit(card->window) &&
-                 blyi_partials_audit(card->partials) && blyi_tree_audit(&card->blocks) &&
-                 audit_locked(card);
+    bool sound = blyi_window_audit(card->window) && blyi_partials_audit(card->partials) &&
+                 blyi_tree_audit(&card->blocks) &&
+                 (blyi_away_is_gone(card) ? audit_away_locked(card) : audit_locked(card));
     blyi_card_unlock(card);
     return sound;
 }

@@ -255,7 +255,7 @@ size_t blyi_frames_footprint(uint32_t n_frames)
     return sizeof(struct blyi_frames) + words * sizeof(uint64_t);
 }
 
-struct blyi_frames *blyi_frames_init(void *memory, uint32_t n_frames)
+struct blyi_frames *blyi_frames_init_taken(void *memory, uint32_t n_frames)
 {
     bly_assert(n_frames > 0);
     struct blyi_frames *f = memory;
@@ -267,6 +267,12 @@ struct blyi_frames *blyi_frames_init(void *memory, uint32_t n_frames)
     }
     f->free_at = f->n_words;
     f->n_words += (uint32_t)BLYI_BITS_WORDS(n_frames);
+    return f;
+}
+
+struct blyi_frames *blyi_frames_init(void *memory, uint32_t n_frames)
+{
+    struct blyi_frames *f = blyi_frames_init_taken(memory, n_frames);
     blyi_frames_give(f, 0, n_frames);
     return f;
 }

@@ -21,6 +21,9 @@ size_t blyi_frames_footprint(uint32_t n_frames);
 /* All frames free. `memory` has blyi_frames_footprint(n) zeroed bytes. */
 struct blyi_frames *blyi_frames_init(void *memory, uint32_t n_frames);
 
+/* The same with no frame free. */
+struct blyi_frames *blyi_frames_init_taken(void *memory, uint32_t n_frames);
+
 /* Takes one run of at most `want` frames: the smallest free block that holds them all, else the
  * largest there is (so that callers map few runs); whole GiB come in a row where they can.
  * Returns the run's length, 0 when nothing is free. Among blocks of the right size it prefers

@@ -7,8 +7,22 @@
 #include <stdio.h>
 #include "base/clock.h"
 
+static uint64_t last_serial, turn;
+
+uint64_t blyi_block_serial(void)
+{
+    return __atomic_add_fetch(&last_serial, 1, __ATOMIC_RELAXED);
+}
+
+uint64_t blyi_freed_turn(void)
+{
+    /* Acquire: who reads a turn sees the blocks that ended before it moved as ended. */
+    return __atomic_load_n(&turn, __ATOMIC_ACQUIRE);
+}
+
 void blyi_freed_add(struct blyi_freed *freed, const struct blyi_freed_block *block)
 {
+    __atomic_fetch_add(&turn, 1, __ATOMIC_RELEASE);
     freed->ring[freed->count++ % BLYI_FREED_MAX] = *block;
 }
 

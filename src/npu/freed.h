@@ -24,6 +24,12 @@ struct blyi_freed {
     struct blyi_freed_block ring[BLYI_FREED_MAX];
 };
 
+/* Blocks are numbered as they are made, those of cards and pinned ones alike, so that work which
+ * names an address for long (graph.h) knows its block again. */
+uint64_t blyi_block_serial(void);
+/* Moves with each free: as long as it stands still, no block has ended. */
+uint64_t blyi_freed_turn(void);
+
 void blyi_freed_add(struct blyi_freed *freed, const struct blyi_freed_block *block);
 /* The last one freed that held `address`, or NULL. */
 const struct blyi_freed_block *blyi_freed_find(const struct blyi_freed *freed, uintptr_t address);

@@ -6,6 +6,7 @@
 #include "npu/wait.h"
 #include "base/compiler.h"
 #include "base/fail.h"
+#include "base/order.h"
 #include "base/sys.h"
 #include <inttypes.h>
 #include <stdalign.h>
@@ -36,8 +37,10 @@ uint32_t blyi_gate_enter(void)
         /* Sequentially consistent against blyi_gate_close(): it sees us inside, or we see that it
          * is closed. */
         __atomic_fetch_add(&stripes[stripe].inside, 1, __ATOMIC_SEQ_CST);
-        if (likely(__atomic_load_n(&closed, __ATOMIC_SEQ_CST) == 0))
+        if (likely(__atomic_load_n(&closed, __ATOMIC_SEQ_CST) == 0)) {
+            blyi_order_acquire(&closed);
             return stripe;
+        }
         blyi_gate_leave(stripe);
         blyi_sys_futex_wait(&closed, 1, 0);
     }
@@ -45,6 +48,7 @@ uint32_t blyi_gate_enter(void)
 
 void blyi_gate_leave(uint32_t stripe)
 {
+    blyi_order_release(&stripes[stripe]);
     /* The release half gives what was done inside to whoever closes. */
     __atomic_fetch_sub(&stripes[stripe].inside, 1, __ATOMIC_SEQ_CST);
     if (unlikely(__atomic_load_n(&closed, __ATOMIC_SEQ_CST) != 0)) {
@@ -64,12 +68,22 @@ static uint32_t count_inside(void)
 bly_status blyi_gate_close(uint64_t timeout_ns)
 {
     uint64_t began = blyi_wait_real_ns();
-    while (__atomic_exchange_n(&closed, 1, __ATOMIC_SEQ_CST) != 0)
-        blyi_sys_futex_wait(&closed, 1, 0);
+    while (__atomic_exchange_n(&closed, 1, __ATOMIC_SEQ_CST) != 0) {
+        uint64_t waited = blyi_wait_real_ns() - began;
+        if (timeout_ns != 0 && waited >= timeout_ns)
+            return blyi_fail(BLY_E_TIMEOUT,
+                             "the gate of card memory was not free within %" PRIu64
+                             " ms: another move of frames, or a snapshot, has it",
+                             timeout_ns / 1000000);
+        blyi_sys_futex_wait(&closed, 1, timeout_ns != 0 ? timeout_ns - waited : 0);
+    }
     for (;;) {
         uint32_t seen = __atomic_load_n(&turn, __ATOMIC_SEQ_CST), n = count_inside();
-        if (n == 0)
+        if (n == 0) {
+            for (uint32_t i = 0; i < STRIPES; i++)
+                blyi_order_acquire(&stripes[i]);
             return BLY_OK;
+        }
         uint64_t waited = blyi_wait_real_ns() - began;
         if (timeout_ns != 0 && waited >= timeout_ns) {
             blyi_gate_open();
@@ -84,6 +98,7 @@ bly_status blyi_gate_close(uint64_t timeout_ns)
 
 void blyi_gate_open(void)
 {
+    blyi_order_release(&closed);
     __atomic_store_n(&closed, 0, __ATOMIC_SEQ_CST);
     blyi_sys_futex_wake(&closed, INT32_MAX);
 }

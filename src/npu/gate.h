@@ -18,7 +18,7 @@ uint32_t blyi_gate_enter(void);
 void blyi_gate_leave(uint32_t stripe);
 
 /* Waits until nobody is inside; the caller holds no lock that somebody inside may want. One at a
- * time: others wait. timeout_ns 0: no limit. E_TIMEOUT, with a sentence; open again then. */
+ * time: others wait. timeout_ns 0: no limit. E_TIMEOUT, with a sentence; as it was then. */
 bly_status blyi_gate_close(uint64_t timeout_ns);
 void blyi_gate_open(void);
 

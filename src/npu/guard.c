@@ -16,6 +16,7 @@
 #include "npu/backing.h"
 #include "npu/card.h"
 #include "npu/frame.h"
+#include "npu/share.h"
 #include "npu/vmm_inside.h"
 #include "npu/window.h"
 
@@ -150,6 +151,7 @@ void blyi_guard_open(void)
                 continue;
             blyi_card_lock(card); /* what is mapped later sees the new mode */
             blyi_window_unguard(card->window);
+            blyi_import_unguard_locked(card);
             blyi_card_unlock(card);
         }
         blyi_lock_take(&blyi_vmm.lock);

@@ -319,7 +319,9 @@ static bool find_place(struct access *access)
     if (window->owner == BLYI_WINDOW_VMM) {
         uint64_t entry = blyi_window_entry(window, access->address);
         int owner = blyi_entry_owner(entry);
-        access->card = (entry & BLYI_ENTRY_MAPPED) && owner != BLYI_OWNER_HOST ? owner : -1;
+        access->card = (entry & (BLYI_ENTRY_MAPPED | BLYI_ENTRY_AWAY)) && owner != BLYI_OWNER_HOST
+                           ? owner
+                           : -1;
         access->lock = &blyi_vmm.lock;
         return true;
     }

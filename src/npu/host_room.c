@@ -156,6 +156,11 @@ void blyi_host_room_give(uint64_t bytes)
     atomic_fetch_sub_explicit(&held, bytes, memory_order_relaxed);
 }
 
+void blyi_host_room_adopt(uint64_t bytes)
+{
+    atomic_fetch_add_explicit(&held, bytes, memory_order_relaxed);
+}
+
 uint64_t blyi_host_room_held(void)
 {
     return atomic_load_explicit(&held, memory_order_relaxed);

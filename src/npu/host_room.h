@@ -17,6 +17,8 @@
  * them. Reads /proc once per some 100 MiB booked or 50 ms, not at every call. */
 bool blyi_host_room_take(uint64_t bytes);
 void blyi_host_room_give(uint64_t bytes);
+/* Books bytes that the host has given already, to another process. */
+void blyi_host_room_adopt(uint64_t bytes);
 uint64_t blyi_host_room_held(void);
 
 struct blyi_host_room {

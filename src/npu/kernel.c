@@ -16,6 +16,7 @@
 #include "base/sys.h"
 #include "npu/binary.h"
 #include "npu/card.h"
+#include "npu/graph_inside.h"
 #include "npu/guard.h"
 #include "npu/memory.h"
 #include "npu/pinned.h"
@@ -32,7 +33,7 @@ int32_t blyi_own_tid(void)
     return tid;
 }
 
-static bly_status check_call(const struct blyi_kernel_call *call)
+bly_status blyi_kernel_check(const struct blyi_kernel_call *call)
 {
     if (call->fn == NULL)
         return blyi_fail(BLY_E_INVALID, "the kernel function is NULL");
@@ -135,7 +136,7 @@ static struct blyi_launch *allocate(size_t size)
     return (struct blyi_launch *)(void *)launch;
 }
 
-static void release(struct blyi_launch *launch)
+void blyi_launch_free(struct blyi_launch *launch)
 {
     void *memory;
     size_t size = blyi_align_up(launch->args_at + (size_t)launch->args_size, sizeof(void *));
@@ -143,7 +144,8 @@ static void release(struct blyi_launch *launch)
     blyi_host_free(memory);
 }
 
-static void fill(struct blyi_launch *launch, const struct blyi_kernel_call *call, bool allocated)
+static void fill(struct blyi_launch *launch, const struct blyi_kernel_call *call, bool allocated,
+                 bool keeps)
 {
     size_t at = args_offset(call);
     char *args = (char *)launch + at;
@@ -161,6 +163,8 @@ static void fill(struct blyi_launch *launch, const struct blyi_kernel_call *call
     launch->scan = call->scan;
     launch->allocated = allocated;
     launch->expired = false;
+    launch->tell_overflow = call->tell_overflow;
+    launch->is_kept = keeps;
     launch->name[0] = '\0';
     if (call->name != NULL) {
         size_t length = strnlen(call->name, sizeof(launch->name) - 1);
@@ -169,7 +173,8 @@ static void fill(struct blyi_launch *launch, const struct blyi_kernel_call *call
     }
     if (call->n_ranges != 0) {
         memcpy(launch->ranges, call->ranges, call->n_ranges * sizeof(bly_range));
-        hold_ranges(launch);
+        if (!keeps)
+            hold_ranges(launch);
     }
     if (call->args_size != 0 && !call->args_on_card)
         memcpy(args, call->args, call->args_size);
@@ -179,13 +184,24 @@ static void fill(struct blyi_launch *launch, const struct blyi_kernel_call *call
     }
 }
 
+struct blyi_launch *blyi_launch_make(const struct blyi_kernel_call *call, bool keeps)
+{
+    struct blyi_launch *launch = allocate(args_offset(call) + call->args_size);
+    if (launch == NULL)
+        return NULL;
+    fill(launch, call, true, keeps);
+    if (call->binary != NULL)
+        blyi_binary_ref(call->binary);
+    return launch;
+}
+
 static bly_status prepare(struct blyi_stream *stream, const struct blyi_kernel_call *call)
 {
-    bly_status status = check_call(call);
+    bly_status status = blyi_kernel_check(call);
     if (status == BLY_OK)
         status = blyi_fault_install_kernel();
     if (status == BLY_OK)
-        status = blyi_queue_ready(stream);
+        status = blyi_queue_ready(stream, BLYI_TASK_KERNEL);
     if (status == BLY_OK)
         status = blyi_engine_need_spare(stream->card->id, blyi_kernel_engine_kind(call->engine));
     if (status == BLY_OK && (call->timeout_us != 0 || blyi_watch_default_us() != 0))
@@ -195,28 +211,59 @@ static bly_status prepare(struct blyi_stream *stream, const struct blyi_kernel_c
     return status;
 }
 
+static void drop(struct blyi_launch *launch)
+{
+    for (int i = 0; i < launch->n_ranges; i++)
+        if (launch->ranges[i].access & BLYI_RANGE_HELD)
+            blyi_pinned_release(launch->ranges[i].address);
+    if (launch->binary != NULL)
+        blyi_binary_unref(launch->binary);
+    if (launch->allocated)
+        blyi_launch_free(launch);
+}
+
+/* The stream is captured: the graph keeps the launch. */
+static bly_status divert(struct blyi_stream *stream, const struct blyi_kernel_call *call,
+                         bool *taken)
+{
+    struct blyi_kept *kept;
+    bly_status status = blyi_kernel_keep(call, &kept);
+    if (status == BLY_OK) {
+        status = blyi_graph_divert_kernel(stream, kept, call->site, taken);
+        blyi_kept_unref(kept);
+    }
+    return status;
+}
+
 static bly_status queue(struct blyi_stream *stream, const struct blyi_kernel_call *call)
 {
     size_t size = args_offset(call) + call->args_size;
     struct blyi_launch *launch = NULL;
+    struct blyi_task *task;
     uint64_t position;
     if (size > BLYI_LAUNCH_SLOT) {
-        launch = allocate(size);
+        launch = blyi_launch_make(call, false);
         if (launch == NULL)
             return blyi_fail(BLY_E_HOST_MEMORY, "no host memory for a kernel launch (%zu bytes)",
                              size);
-        fill(launch, call, true);
-    }
-    if (call->binary != NULL)
+    } else if (call->binary != NULL) {
         blyi_binary_ref(call->binary);
-    BLYI_PROBE(KERNEL, .card = stream->card->id, .stream = stream->id, .site = call->site,
-               .address = (uintptr_t)call->fn, .size = call->args_size,
-               .aux = (int64_t)call->engine);
-    struct blyi_task *task = blyi_queue_reserve(stream, &position);
+    }
+    while (unlikely((task = blyi_queue_reserve(stream, &position)) == NULL)) {
+        bool taken = false;
+        bly_status status = divert(stream, call, &taken);
+        if (taken || status != BLY_OK) {
+            if (launch != NULL)
+                drop(launch);
+            else if (call->binary != NULL)
+                blyi_binary_unref(call->binary);
+            return status;
+        }
+    }
     if (launch == NULL) {
         /* Free as long as the record is: its last launch was discarded before that completed. */
         launch = slot_of(stream, position);
-        fill(launch, call, false);
+        fill(launch, call, false, false);
     }
     task->kind = BLYI_TASK_KERNEL;
     task->flags = 0;
@@ -263,11 +310,8 @@ bly_status bly_kernel_launch(bly_kernel fn, const void *args, size_t args_size,
 void blyi_kernel_discard(struct blyi_task *task)
 {
     struct blyi_launch *launch = task->u.kernel.launch;
-    for (int i = 0; i < launch->n_ranges; i++)
-        if (launch->ranges[i].access & BLYI_RANGE_HELD)
-            blyi_pinned_release(launch->ranges[i].address);
-    if (launch->binary != NULL)
-        blyi_binary_unref(launch->binary);
-    if (launch->allocated)
-        release(launch);
+    if (unlikely(launch->is_kept))
+        blyi_kept_unref(launch->kept);
+    else
+        drop(launch);
 }

@@ -11,6 +11,7 @@
 #include "base/compiler.h"
 #include "npu/engine.h"
 #include "npu/fault.h"
+#include "npu/owned.h"
 
 struct blyi_binary;
 struct blyi_stream;
@@ -35,6 +36,7 @@ struct blyi_kernel_call {
     size_t n_patches;
     bool args_on_card;          /* `args` is read when the task runs */
     bool scan;                  /* blocks that the arguments point into count as declared */
+    bool tell_overflow;         /* to the context (overflow.h) */
     const char *name;           /* copied; NULL: found out when needed */
     struct blyi_binary *binary; /* referenced by the task; NULL: none */
     void *function;             /* handle, told to exception callbacks */
@@ -67,9 +69,12 @@ struct blyi_launch {
     bool scan;
     bool allocated;
     bool expired; /* it was stopped because it ran too long */
+    bool tell_overflow;
+    bool is_kept; /* by a graph: `kept` is set */
 
     alignas(BLYI_CACHE_LINE) struct blyi_fault_kernel fault;
     uint32_t block; /* the one that runs */
+    struct blyi_kept *kept;
 
     alignas(BLYI_CACHE_LINE) char name[BLYI_KERNEL_NAME]; /* "": found out when needed */
 
@@ -82,6 +87,20 @@ static inline void *blyi_launch_args(struct blyi_launch *launch)
 {
     return (char *)launch + launch->args_at;
 }
+
+/* A launch that a graph keeps and runs many times, never twice at once. */
+struct blyi_kept {
+    uint32_t refs;
+    struct blyi_launch *launch;
+    uint64_t checked; /* blyi_owned_check() */
+    uint32_t n_owned;
+    struct blyi_owned owned[]; /* blocks of its ranges and of what its arguments point into */
+};
+
+/* Errors as bly_kernel_launch(). One reference. */
+bly_status blyi_kernel_keep(const struct blyi_kernel_call *call, struct blyi_kept **out);
+void blyi_kept_ref(struct blyi_kept *kept);
+void blyi_kept_unref(struct blyi_kept *kept);
 
 /* A stream that never launched has none. */
 void blyi_launch_slots_free(struct blyi_launch *slots);

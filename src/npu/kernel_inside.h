@@ -22,6 +22,12 @@ const char *blyi_kernel_engine_name(bly_engine engine); /* "a vector core" */
 bly_status blyi_kernel_engine_status(bly_engine engine);
 bly_status blyi_kernel_engine_timeout(bly_engine engine);
 
+/* E_INVALID: the call is not within its contract. */
+bly_status blyi_kernel_check(const struct blyi_kernel_call *call);
+/* A launch in memory of its own; `keeps`: it holds no pinned memory. NULL: no host memory. */
+struct blyi_launch *blyi_launch_make(const struct blyi_kernel_call *call, bool keeps);
+void blyi_launch_free(struct blyi_launch *launch);
+
 /* The kernel's name, found out at first need. Engine only. */
 const char *blyi_kernel_name(struct blyi_launch *launch);
 /* Adds stream and launch site to the sentence. */

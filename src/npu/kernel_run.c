@@ -10,8 +10,11 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/fail.h"
+#include "npu/context_inside.h"
 #include "npu/gate.h"
+#include "npu/graph_inside.h"
 #include "npu/memory.h"
+#include "npu/overflow.h"
 #include "npu/queue.h"
 #include "npu/watch.h"
 
@@ -147,10 +150,14 @@ static bool run_inside(struct blyi_stream *stream, struct blyi_task *task, bly_s
     __atomic_store_n(&stream->kernel_tid, blyi_own_tid(), __ATOMIC_SEQ_CST);
     /* An abort that came before could not see us: we see it. */
     bool done = true;
+    if (unlikely(launch->tell_overflow))
+        blyi_overflow_forget();
     if (likely((blyi_queue_control(stream) & BLYI_CONTROL_SKIP) == 0))
         done = launch->timeout_us == 0 ? blyi_fault_run(run_blocks, launch, &launch->fault)
                                        : run_watched(launch);
     __atomic_store_n(&stream->kernel_tid, 0, __ATOMIC_RELEASE);
+    if (unlikely(launch->tell_overflow) && done && blyi_overflow_happened())
+        __atomic_store_n(&stream->context->overflow, 1, __ATOMIC_RELAXED);
     return done;
 }
 
@@ -166,7 +173,7 @@ bool blyi_kernel_stop(struct blyi_stream *stream)
 {
     int32_t tid = __atomic_load_n(&stream->kernel_tid, __ATOMIC_SEQ_CST);
     if (tid == 0)
-        return false;
+        return blyi_graph_stop_kernels(stream);
     uint64_t position = __atomic_load_n(&stream->kernel_position, __ATOMIC_RELAXED);
     if (blyi_queue_completed(stream) > position)
         return false; /* it ended meanwhile, or the next one is about to begin */

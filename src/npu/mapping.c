@@ -2,9 +2,11 @@
  *
  * mapping.c - mapping, unmapping and rights.
  */
+#include "npu/away.h"
 #include "npu/card.h"
 #include "npu/peer.h"
 #include "npu/runtime.h"
+#include "npu/snapshot.h"
 #include "npu/vmm_inside.h"
 #include "base/assert.h"
 #include "base/clock.h"
@@ -13,6 +15,7 @@
 #include "base/probe.h"
 #include "base/site.h"
 #include "base/size.h"
+#include "base/stat.h"
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -124,14 +127,23 @@ static const char *owner_text(const struct blyi_physical *p, char buf[32])
     return buf;
 }
 
-/* One reserved range holds memory of one card. */
+/* One reserved range holds memory of one card, made here or imported. */
 static bly_status check_owner_locked(const struct blyi_reservation *r,
                                      const struct blyi_physical *p)
 {
     char a[32], b[32];
+    if (r->of_pool != p->of_pool)
+        return blyi_fail(BLY_E_INVALID, "memory of a pool is mapped by its pool alone; other "
+                                        "processes import what is exported of it");
     if (r->n_mappings == 0)
         return BLY_OK;
     const struct blyi_mapping *m = blyi_mapping_of(blyi_tree_ceil(&blyi_vmm.mappings, r->node.key));
+    if (m->physical->card == p->card && m->physical->imported != p->imported)
+        return blyi_fail(BLY_E_INVALID,
+                         "cannot map %s memory: the range 0x%" PRIxPTR
+                         " has memory that was %s; one range has one sort",
+                         p->imported ? "imported" : "this process's own", (uintptr_t)r->node.key,
+                         p->imported ? "made here" : "imported");
     if (m->physical->card == p->card)
         return BLY_OK;
     return blyi_fail(BLY_E_INVALID,
@@ -149,7 +161,7 @@ static void emit(const struct blyi_mapping *m, bool map, uint32_t site, bool by_
                                .size = p->size,
                                .site = site,
                                .aux = by_reset};
-    if (blyi_probe_on(probe.kind))
+    if (blyi_probe_on(probe.kind) && !p->of_pool)
         blyi_probe_emit_slow(&probe);
 }
 
@@ -170,8 +182,12 @@ static bly_status make_locked(struct blyi_mapping *m, uintptr_t address, uint64_
         return status;
     m->physical = p;
     m->node.key = address;
-    if (access && p->card) {
-        m->cards = (uint64_t)1 << p->card->id;
+    if (access) { /* whose memory it is may touch it at once */
+        m->host = !p->card;
+        if (p->card)
+            m->cards = (uint64_t)1 << p->card->id;
+        if (p->imported)
+            m->cards |= (uint64_t)1 << p->for_card;
         status = map_locked(m);
         if (status != BLY_OK)
             return status;
@@ -189,9 +205,12 @@ static bly_status make_locked(struct blyi_mapping *m, uintptr_t address, uint64_
 bly_status blyi_mapping_make(uintptr_t address, uint64_t size, uint64_t offset, void *handle,
                              bool access, uint32_t site)
 {
-    bly_status alive = blyi_runtime_check();
+    bly_status alive = blyi_snapshot_pass();
+    if (alive == BLY_OK)
+        alive = blyi_runtime_check();
     if (alive != BLY_OK)
         return alive;
+    blyi_stat_add(BLYI_STAT_driver_calls, 1);
     if (offset != 0)
         return blyi_fail(BLY_E_INVALID,
                          "cannot map at offset %" PRIu64 ": whole handles are mapped, from 0",
@@ -201,9 +220,11 @@ bly_status blyi_mapping_make(uintptr_t address, uint64_t size, uint64_t offset, 
         return blyi_fail(BLY_E_HOST_MEMORY, "no host memory to describe a mapping");
     m->site = site;
     m->time_ns = blyi_clock_ns();
-    blyi_lock_take(&blyi_vmm.lock);
-    bly_status status = make_locked(m, address, size, handle, access);
-    blyi_lock_drop(&blyi_vmm.lock);
+    bly_status status = blyi_vmm_lock_present();
+    if (status == BLY_OK) {
+        status = make_locked(m, address, size, handle, access);
+        blyi_lock_drop(&blyi_vmm.lock);
+    }
     if (status != BLY_OK)
         blyi_host_free(m);
     return status;
@@ -225,7 +246,7 @@ void blyi_mapping_remove_locked(struct blyi_mapping *m, uint32_t site, bool by_r
                                                                  .free_site = site,
                                                                  .time_ns = blyi_clock_ns()});
     emit(m, false, site, by_reset);
-    blyi_physical_settle_locked(p, by_reset);
+    blyi_physical_settle_locked(p, by_reset, 0);
     blyi_host_free(m);
 }
 
@@ -252,11 +273,15 @@ static bly_status refuse_unmap_locked(uintptr_t address)
 
 bly_status blyi_mapping_remove(uintptr_t address, uint32_t site)
 {
-    bly_status alive = blyi_runtime_check();
+    bly_status alive = blyi_snapshot_pass();
+    if (alive == BLY_OK)
+        alive = blyi_runtime_check();
     if (alive != BLY_OK)
         return alive;
-    bly_status status = BLY_OK;
-    blyi_lock_take(&blyi_vmm.lock);
+    blyi_stat_add(BLYI_STAT_driver_calls, 1);
+    bly_status status = blyi_vmm_lock_present();
+    if (status != BLY_OK)
+        return status;
     struct blyi_mapping *m = blyi_mapping_of(blyi_tree_find(&blyi_vmm.mappings, address, 0));
     if (m)
         blyi_mapping_remove_locked(m, site, false);
@@ -298,12 +323,15 @@ static bly_status grant_locked(struct blyi_mapping *m, int location)
 
 bly_status blyi_mapping_grant(uintptr_t address, uint64_t size, int location)
 {
-    bly_status alive = blyi_runtime_check();
+    bly_status alive = blyi_snapshot_pass();
+    if (alive == BLY_OK)
+        alive = blyi_runtime_check();
     if (alive != BLY_OK)
         return alive;
     char a[BLYI_SIZE_TEXT], b[BLYI_SIZE_TEXT];
-    bly_status status = BLY_OK;
-    blyi_lock_take(&blyi_vmm.lock);
+    bly_status status = blyi_vmm_lock_present();
+    if (status != BLY_OK)
+        return status;
     struct blyi_mapping *m = blyi_mapping_of(blyi_tree_find(&blyi_vmm.mappings, address, 0));
     if (!m)
         status = blyi_fail(BLY_E_INVALID, "cannot set access: nothing is mapped from 0x%" PRIxPTR,
@@ -345,6 +373,7 @@ bool blyi_mapping_find(uintptr_t address, struct blyi_mapping_info *out)
     const struct blyi_mapping *m = blyi_mapping_find_locked(address);
     if (m)
         *out = (struct blyi_mapping_info){.card = m->physical->card ? m->physical->card->id : -1,
+                                          .for_card = blyi_physical_for(m->physical),
                                           .address = m->node.key,
                                           .size = m->physical->size,
                                           .page_kind = m->physical->page_kind,

@@ -29,7 +29,8 @@ bly_status blyi_mapping_grant(uintptr_t address, uint64_t size, int location);
 bly_status blyi_mapping_access(uintptr_t address, int location, bool *granted);
 
 struct blyi_mapping_info {
-    int card; /* of the memory; -1: the host's */
+    int card;     /* of the memory; -1: the host's */
+    int for_card; /* imported: whose work it is for; else as `card` */
     uintptr_t address;
     uint64_t size;
     enum blyi_page_kind page_kind;

@@ -2,11 +2,14 @@
  *
  * mapping_use.c - the check before a touch of reserved addresses: mapped, allowed, committed.
  */
+#include "npu/away.h"
 #include "npu/card.h"
+#include "npu/peer.h"
 #include "npu/runtime.h"
 #include "npu/vmm_inside.h"
 #include "base/clock.h"
 #include "base/fail.h"
+#include "base/probe.h"
 #include "base/site.h"
 #include "base/size.h"
 #include <inttypes.h>
@@ -18,6 +21,7 @@ struct range {
     uintptr_t start, end;
     enum blyi_access access;
     int accessor; /* card, or -1: whoever has a right */
+    int owner;    /* of pool memory that was refused to the accessor; -1: none was */
 };
 
 void blyi_mapping_append_unmapped_locked(uintptr_t bad)
@@ -32,11 +36,15 @@ void blyi_mapping_append_unmapped_locked(uintptr_t bad)
                          blyi_site_text(was->alloc_site, b));
 }
 
-static bly_status fail_locked(const struct range *range, uintptr_t bad)
+static bly_status fail_locked(struct range *range, uintptr_t bad)
 {
     char size[BLYI_SIZE_TEXT], site[BLYI_SITE_TEXT];
     const struct blyi_reservation *r = blyi_reservation_find_locked(bad);
     const struct blyi_mapping *m = blyi_mapping_find_locked(bad);
+    if (m && m->mapped && m->physical->of_pool && range->accessor >= 0) {
+        range->owner = m->physical->card->id;
+        return blyi_peer_use(range->accessor, range->owner);
+    }
     bly_status status =
         blyi_fail(BLY_E_FAULT, "%s of %s at 0x%" PRIxPTR " touches 0x%" PRIxPTR ", which is ",
                   range->access & BLYI_WRITE ? "write" : "read",
@@ -58,9 +66,12 @@ static bly_status fail_locked(const struct range *range, uintptr_t bad)
     return status;
 }
 
+/* Memory of a pool is open to the cards that memory of aclrtMalloc is open to. */
 static bool allows(const struct blyi_mapping *m, int accessor)
 {
-    return m->mapped && (accessor < 0 || (m->cards >> accessor & 1));
+    const struct blyi_physical *p = m->physical;
+    return m->mapped && (accessor < 0 || (m->cards >> accessor & 1) ||
+                         (p->of_pool && blyi_peer_enabled(accessor, p->card->id)));
 }
 
 /* First place that may not be touched so, or range->end. */
@@ -76,7 +87,7 @@ static uintptr_t find_bad_locked(const struct range *range, uintptr_t at)
 }
 
 /* Commits the next few absent frames; *at moves behind what is committed. */
-static bly_status commit_step_locked(const struct range *range, uintptr_t *at)
+static bly_status commit_step_locked(struct range *range, uintptr_t *at)
 {
     const struct blyi_window *w = blyi_vmm.window;
     while (*at < range->end && (blyi_window_entry(w, *at) & BLYI_ENTRY_COMMITTED))
@@ -117,11 +128,13 @@ bly_status blyi_mapping_use(uintptr_t address, uint64_t size, enum blyi_access a
     bly_status alive = blyi_runtime_check();
     if (alive != BLY_OK)
         return alive;
-    struct range range = {address, address + size, access, accessor};
+    struct range range = {address, address + size, access, accessor, -1};
     uintptr_t at = blyi_align_down(address, BLYI_GRANULE);
-    blyi_lock_take(&blyi_vmm.lock);
+    bly_status status = blyi_vmm_lock_present();
+    if (status != BLY_OK)
+        return status;
     uintptr_t bad = find_bad_locked(&range, address);
-    bly_status status = bad < range.end ? fail_locked(&range, bad) : BLY_OK;
+    status = bad < range.end ? fail_locked(&range, bad) : BLY_OK;
     while (status == BLY_OK) {
         status = commit_step_locked(&range, &at);
         if (at >= range.end)
@@ -131,5 +144,8 @@ bly_status blyi_mapping_use(uintptr_t address, uint64_t size, enum blyi_access a
         blyi_lock_take(&blyi_vmm.lock);
     }
     blyi_lock_drop(&blyi_vmm.lock);
+    if (unlikely(range.owner >= 0))
+        BLYI_PROBE(PEER_FAIL, .card = accessor, .address = address, .size = size, .asked = size,
+                   .aux = range.owner);
     return status;
 }

@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -71,6 +72,8 @@ bly_status blyi_maps_refused(const char *owner, uint64_t bytes, int error)
     return blyi_fail(BLY_E_SYSTEM,
                      "%s: the kernel refused to map %s: %s; mappings in use by Belay %" PRIu64
                      " of %" PRIu64 " allowed, vm.max_map_count %" PRIu64,
-                     owner, blyi_size_text(bytes, text), strerror(error), blyi_maps_used(), budget,
-                     limit);
+                     owner, blyi_size_text(bytes, text),
+                     error == EBADF ? "this program closed the descriptor of that memory"
+                                    : strerror(error),
+                     blyi_maps_used(), budget, limit);
 }

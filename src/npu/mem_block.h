@@ -15,17 +15,22 @@
 #include "base/tree.h"
 #include "npu/memory.h"
 #include "npu/partial.h"
+#include "npu/share.h"
+
+struct blyi_tail;
 
 struct blyi_block {
     struct blyi_tree_node node; /* key: address */
     uint64_t asked, rounded, backed;
-    uint64_t time_ns;
+    uint64_t time_ns, serial;
     uint32_t site;
     uint32_t flags; /* BLYI_MEM_ */
     uint32_t whole; /* frames of its own, from its start */
     uint32_t pages; /* behind them, in a partial frame */
     uint16_t module;
     enum blyi_page_kind page_kind;
+    struct blyi_hold hold;  /* of an exported block: its frames are a share's */
+    struct blyi_tail *tail; /* room for what is left of it, when it has pages of a partial frame */
 };
 
 static inline struct blyi_block *blyi_block_of(const struct blyi_tree_node *node)

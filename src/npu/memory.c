@@ -6,21 +6,25 @@
  * the free of an address before the next allocation there.
  */
 #include "npu/memory.h"
+#include "npu/away.h"
 #include "npu/cap.h"
 #include "npu/card.h"
 #include "npu/freed.h"
 #include "npu/mem_block.h"
+#include "npu/relief.h"
 #include "npu/round.h"
 #include "npu/runtime.h"
 #include "npu/shortage.h"
+#include "npu/snapshot.h"
 #include "npu/span.h"
+#include "npu/tally.h"
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/host.h"
-#include "base/reclaim.h"
 #include "base/site.h"
 #include "base/size.h"
+#include "base/stat.h"
 #include <inttypes.h>
 
 #define LOW_FRAMES ((uint32_t)(4 * GiB / BLYI_FRAME_SIZE))
@@ -31,8 +35,10 @@ struct attempt {
     enum blyi_page_kind page_kind;
     enum blyi_short kind; /* what is needed, and named when it is short */
     uint64_t backed;
-    bool short_of_frames; /* E_NO_MEMORY has no sentence yet */
-    bool capped;          /* E_CAP likewise */
+    uint64_t began_ns;     /* when the call did; for probes */
+    bool short_of_frames;  /* E_NO_MEMORY has no sentence yet */
+    bool capped;           /* E_CAP likewise */
+    uint64_t free, usable; /* of the card, when it was short of frames; for probes */
 };
 
 uint64_t blyi_page_bytes(enum blyi_page_kind kind)
@@ -176,6 +182,7 @@ static bly_status try_locked(struct blyi_card *card, struct attempt *try, struct
         return BLY_E_CAP;
     }
     bool normal = try->page_kind == BLYI_PAGE_NORMAL;
+    blyi_tails_settle_locked(card);
     *block = (struct blyi_block){
         .asked = request->asked,
         .rounded = request->rounded,
@@ -193,12 +200,14 @@ static bly_status try_locked(struct blyi_card *card, struct attempt *try, struct
         return status;
     }
     block->time_ns = blyi_clock_ns();
+    block->serial = blyi_block_serial();
     blyi_tree_insert(&card->blocks, &block->node, at, 0);
     account_alloc(card, block);
+    blyi_tally_row(BLYI_ROW_BLOCK, card->id, block->site, block->backed, 1);
     BLYI_PROBE(ALLOC, .card = card->id, .address = at, .size = block->asked, .asked = block->asked,
                .rounded = block->rounded, .backed = block->backed, .page_kind = block->page_kind,
-               .site = block->site, .time_ns = block->time_ns,
-               .aux = (int64_t)backed_unpadded(try));
+               .site = block->site, .time_ns = try->began_ns ? 0 : block->time_ns,
+               .began_ns = try->began_ns, .aux = (int64_t)backed_unpadded(try));
     *address = at;
     return BLY_OK;
 }
@@ -210,22 +219,26 @@ static bly_status try_kinds_locked(struct blyi_card *card, const struct blyi_mem
 {
     enum blyi_page_kind kinds[2];
     int n = page_kinds(request, kinds);
+    uint64_t began_ns = first->began_ns;
     *first = plan(request, kinds[0]);
+    first->began_ns = began_ns;
     bly_status status = try_locked(card, first, block, address);
     if (n == 1 || !first->short_of_frames)
         return status;
     struct attempt second = plan(request, kinds[1]);
+    second.began_ns = began_ns;
     bly_status other = try_locked(card, &second, block, address);
     return second.short_of_frames ? status : other;
 }
 
-static bly_status word_locked(struct blyi_card *card, const struct attempt *try, bly_status status)
+static bly_status word_locked(struct blyi_card *card, struct attempt *try, bly_status status)
 {
     if (try->capped)
         return blyi_shortage_cap_locked(card, try->request->asked, try->backed, NULL);
-    if (try->short_of_frames)
-        return blyi_shortage_card_locked(card, try->request->asked, try->backed, try->kind, NULL);
-    return status;
+    if (!try->short_of_frames)
+        return status;
+    blyi_shortage_room_locked(card, try->kind, &try->free, &try->usable);
+    return blyi_shortage_card_locked(card, try->request->asked, try->backed, try->kind, NULL);
 }
 
 static bly_status check_request(const struct blyi_card *card,
@@ -242,11 +255,15 @@ static bly_status check_request(const struct blyi_card *card,
 bly_status blyi_mem_alloc(struct blyi_card *card, const struct blyi_mem_request *request,
                           void **address)
 {
-    bly_status alive = blyi_runtime_check();
+    uint64_t began_ns = blyi_probe_began(BLYI_PROBE_ALLOC);
+    bly_status alive = blyi_snapshot_pass();
+    if (alive == BLY_OK)
+        alive = blyi_runtime_check();
     if (alive != BLY_OK)
         return alive;
+    blyi_stat_add(BLYI_STAT_driver_calls, 1);
     uintptr_t at = 0;
-    struct attempt try = {0};
+    struct attempt try = {.began_ns = began_ns};
     struct blyi_block *block = NULL;
     bly_status status = check_request(card, request);
     if (status != BLY_OK)
@@ -257,16 +274,21 @@ bly_status blyi_mem_alloc(struct blyi_card *card, const struct blyi_mem_request 
             blyi_fail(BLY_E_HOST_MEMORY, "card %d: no host memory to describe a block", card->id);
         goto fail;
     }
-    for (bool again = false;; again = true) {
-        blyi_card_lock(card);
+    struct blyi_relief relief = {0};
+    for (;;) {
+        status = blyi_card_lock_present(card);
+        if (status != BLY_OK)
+            goto fail;
         status = try_kinds_locked(card, request, block, &at, &try);
         bool is_short = status != BLY_OK && (try.short_of_frames || try.capped);
-        if (is_short && again)
+        if (is_short && relief.over) {
             status = word_locked(card, &try, status);
+            blyi_relief_append(&relief);
+        }
         blyi_card_unlock(card);
-        if (!is_short || again)
+        if (!is_short || relief.over)
             break;
-        (void)blyi_reclaim_run(card->id, try.backed); /* without effect, the second try words it */
+        blyi_relief_seek(&relief, card, try.backed, try.capped);
     }
     if (status == BLY_OK) {
         *address = (void *)at;
@@ -276,18 +298,17 @@ bly_status blyi_mem_alloc(struct blyi_card *card, const struct blyi_mem_request 
 fail:
     blyi_host_free(block);
     BLYI_PROBE(ALLOC_FAIL, .card = card->id, .size = request->asked, .asked = request->asked,
-               .site = request->site, .aux = status);
+               .rounded = try.short_of_frames ? try.backed : 0, .backed = try.free,
+               .other = try.usable, .site = request->site, .aux = status, .began_ns = began_ns);
     return status;
 }
 
-/* Takes a block out of the card; the caller frees the structure. */
-static void take_down_locked(struct blyi_card *card, struct blyi_block *block, uint32_t site)
+/* Its frames, and its pages of a partial frame. */
+static void give_frames_locked(struct blyi_card *card, const struct blyi_block *block)
 {
-    uintptr_t address = blyi_block_start(block);
-    blyi_tree_remove(&card->blocks, &block->node);
+    uintptr_t address = blyi_block_start(block), tail = address + block->whole * BLYI_GRANULE;
     uint32_t n = block->whole;
     if (block->pages > 0) {
-        uintptr_t tail = address + block->whole * BLYI_GRANULE;
         struct blyi_partial *partial = blyi_partial_of(
             card->partials, blyi_entry_frame(blyi_window_entry(card->window, tail)));
         blyi_partial_give(card->partials, partial,
@@ -297,10 +318,23 @@ static void take_down_locked(struct blyi_card *card, struct blyi_block *block, u
                 address = partial->address;
             blyi_partial_remove(card->partials, partial);
             n++;
+        } else {
+            (void)blyi_tails_after_give_locked(card, partial);
         }
     }
     if (n > 0)
         blyi_span_give(card, address, n);
+}
+
+/* Takes a block out of the card; the caller frees the structure. */
+static void take_down_locked(struct blyi_card *card, struct blyi_block *block, uint32_t site)
+{
+    blyi_tree_remove(&card->blocks, &block->node);
+    if (unlikely(block->hold.generation != 0))
+        blyi_share_free_block_locked(card, block, site);
+    else
+        give_frames_locked(card, block);
+    blyi_tally_row(BLYI_ROW_BLOCK, card->id, block->site, block->backed, -1);
     card->live -= block->backed;
     card->modules[block->module].live -= block->backed;
     blyi_cap_give(block->backed);
@@ -324,6 +358,12 @@ static bly_status refuse_free_locked(struct blyi_card *card, uintptr_t address)
                          card->id, address, (uint64_t)(address - blyi_block_start(block)),
                          blyi_block_start(block), blyi_size_text(block->asked, size),
                          blyi_site_text(block->site, b));
+    struct blyi_import_info import;
+    if (blyi_import_info_locked(card, address, &import))
+        return blyi_fail(BLY_E_INVALID,
+                         "card %d: cannot free 0x%" PRIxPTR ": it is memory of exporter pid %u, "
+                         "imported at %s; aclrtIpcMemClose ends the import",
+                         card->id, address, import.maker_pid, blyi_site_text(import.site, b));
     const struct blyi_freed_block *freed = blyi_freed_find(card->freed, address);
     if (freed)
         return blyi_fail(BLY_E_INVALID,
@@ -337,12 +377,28 @@ static bly_status refuse_free_locked(struct blyi_card *card, uintptr_t address)
                      card->id, address, BLYI_FREED_MAX);
 }
 
-bly_status blyi_mem_free(void *address, uint32_t site)
+/* The block that was meant is gone, and its address is another's. */
+static bly_status refuse_other(const struct blyi_card *card, const struct blyi_block *block)
 {
-    uintptr_t at = (uintptr_t)address;
-    bly_status entered = blyi_runtime_enter(); /* the child of a fork has no cards */
+    char site[BLYI_SITE_TEXT], size[BLYI_SIZE_TEXT];
+    return blyi_fail(BLY_E_INVALID,
+                     "card %d: cannot free 0x%" PRIxPTR
+                     ": freed already; another block of %s, made "
+                     "at %s, lies there now",
+                     card->id, blyi_block_start(block), blyi_size_text(block->asked, size),
+                     blyi_site_text(block->site, site));
+}
+
+/* serial  of the block that is meant; 0: whichever lies there. */
+static bly_status free_block(uintptr_t at, uint64_t serial, uint32_t site)
+{
+    uint64_t began_ns = blyi_probe_began(BLYI_PROBE_FREE);
+    bly_status entered = blyi_snapshot_pass();
+    if (entered == BLY_OK)
+        entered = blyi_runtime_enter(); /* the child of a fork has no cards */
     if (entered != BLY_OK)
         return entered;
+    blyi_stat_add(BLYI_STAT_driver_calls, 1);
     struct blyi_window *window = blyi_window_find(at);
     struct blyi_card *card = window ? blyi_card_get(window->owner) : NULL;
     if (!card) {
@@ -352,10 +408,12 @@ bly_status blyi_mem_free(void *address, uint32_t site)
                          : window->owner == BLYI_WINDOW_VMM ? "a reserved address"
                                                             : "pinned host memory");
     }
-    blyi_card_lock(card);
+    bly_status status = blyi_card_lock_present(card);
+    if (status != BLY_OK)
+        return status;
     struct blyi_block *block = blyi_block_of(blyi_tree_find(&card->blocks, at, 0));
-    if (!block) {
-        bly_status status = refuse_free_locked(card, at);
+    if (!block || (serial != 0 && block->serial != serial)) {
+        status = block ? refuse_other(card, block) : refuse_free_locked(card, at);
         BLYI_PROBE(FREE_FAIL, .card = card->id, .address = at, .site = site, .aux = status);
         blyi_card_unlock(card);
         return status;
@@ -363,16 +421,26 @@ bly_status blyi_mem_free(void *address, uint32_t site)
     take_down_locked(card, block, site);
     BLYI_PROBE(FREE, .card = card->id, .address = at, .size = block->asked, .asked = block->asked,
                .rounded = block->rounded, .backed = block->backed, .page_kind = block->page_kind,
-               .site = site);
+               .site = site, .began_ns = began_ns);
     blyi_card_unlock(card);
     blyi_host_free(block);
     return BLY_OK;
 }
 
+bly_status blyi_mem_free(void *address, uint32_t site)
+{
+    return free_block((uintptr_t)address, 0, site);
+}
+
+bly_status blyi_mem_free_block(const struct blyi_mem_block *block, uint32_t site)
+{
+    return free_block(block->address, block->serial, site);
+}
+
 void blyi_mem_free_all(struct blyi_card *card)
 {
     struct blyi_tree_node *node;
-    blyi_card_lock(card);
+    blyi_card_lock_teardown(card);
     while ((node = blyi_tree_first(&card->blocks)) != NULL) {
         struct blyi_block *block = blyi_block_of(node);
         uintptr_t at = blyi_block_start(block);

@@ -58,7 +58,13 @@ struct blyi_mem_block {
     uint32_t site;
     uint16_t module;
     uint64_t time_ns;
+    uint64_t serial; /* of this block and no other */
 };
+/* As blyi_mem_free(), of that block alone: E_INVALID also when another lies there by now. [any] */
+bly_status blyi_mem_free_block(const struct blyi_mem_block *block, uint32_t site);
+/* The last block freed, of 1024, that held the address on that card. [any] */
+struct blyi_freed_block;
+bool blyi_mem_freed(int card, uintptr_t address, struct blyi_freed_block *out);
 /* The live block around an address. [any] */
 bool blyi_mem_find(const void *address, struct blyi_mem_block *out);
 uint64_t blyi_page_bytes(enum blyi_page_kind kind);
@@ -78,7 +84,8 @@ enum blyi_place blyi_place_of(const void *address, int *card);
  * `access`, and commits its frames, so that touching it cannot fail. No lock when all frames
  * are committed and whole. Addresses outside card windows are passed: they are not for here.
  * E_FAULT        sentence: the address, the nearest block and how far outside, or when freed
- * E_HOST_MEMORY  the host cannot back the frames */
+ * E_HOST_MEMORY  the host cannot back the frames
+ * E_MEMORY_ERROR a place in it has an error (poison.h) */
 bly_status blyi_mem_use(const void *address, uint64_t size, enum blyi_access access);
 /* The same for a card that touches the memory of another: it needs the right, enabled for all
  * memory (peer.h) or granted for a mapping. accessor -1: the card of the memory itself. */

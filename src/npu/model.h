@@ -26,13 +26,15 @@
     X(aicore, UINT, "AI Cores")                                                                    \
     X(vector_core, UINT, "vector cores")                                                           \
     X(aicpu, UINT, "AI CPUs")                                                                      \
-    X(l2, SIZE, "second-level cache")
+    X(l2, SIZE, "second-level cache")                                                              \
+    X(snapshots, UINT, "1: a process can be backed up and restored")
 
 struct blyi_model {
     char name[32];
     char soc[32];
     uint64_t memory, reserve, overhead;
     uint64_t giant_pages, streams, events, notifies, aicore, vector_core, aicpu, l2;
+    uint64_t snapshots;
 };
 
 /* `what` is 910, 910B, 310P or a path. E_IO: the file cannot be read; E_PARSE: line and reason;

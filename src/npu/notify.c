@@ -17,6 +17,9 @@
 #include "npu/context_inside.h"
 #include "npu/queue.h"
 #include "npu/runtime.h"
+#include "npu/signal.h"
+#include "npu/snapshot.h"
+#include "npu/tally.h"
 
 #define SECOND_NS 1000000000u
 
@@ -26,13 +29,16 @@ static uint32_t last_id;
 
 void blyi_notify_unref(struct blyi_notify *notify)
 {
-    if (__atomic_sub_fetch(&notify->refs, 1, __ATOMIC_ACQ_REL) != 0)
+    if (!blyi_ref_drop(&notify->refs))
         return;
     bly_assert(blyi_list_empty(&notify->watchers));
     blyi_lock_take(&lock);
     blyi_list_remove(&notify->link);
     blyi_lock_drop(&lock);
-    blyi_card_give_notify(notify->card);
+    if (notify->counted)
+        blyi_card_give_notify(notify->card);
+    if (notify->signal != NULL)
+        blyi_signal_unref(notify->signal);
     blyi_host_free(notify);
 }
 
@@ -46,22 +52,13 @@ static enum blyi_handle_kind kind_of(bool counting)
     return counting ? BLYI_HANDLE_COUNT_NOTIFY : BLYI_HANDLE_NOTIFY;
 }
 
-bly_status blyi_notify_create(bool counting, uint32_t site, void **handle)
+bly_status blyi_notify_make(struct blyi_card *card, bool counting, uint32_t site,
+                            struct blyi_signal *signal, void **handle)
 {
-    struct blyi_context_here here;
-    bly_status status = blyi_context_look(&here, site);
-    if (status != BLY_OK)
-        return status;
-    struct blyi_card *card = here.card;
-    if (!blyi_card_take_notify(card))
-        return blyi_fail(BLY_E_NO_NOTIFY, "card %d: all %" PRIu64 " notifies are in use", card->id,
-                         card->model.notifies);
     struct blyi_notify *notify = blyi_host_calloc(1, sizeof(*notify));
-    if (notify == NULL) {
-        blyi_card_give_notify(card);
+    if (notify == NULL)
         return blyi_fail(BLY_E_HOST_MEMORY, "no host memory for a notify (%zu bytes)",
                          sizeof(*notify));
-    }
     notify->card = card;
     notify->site = site;
     notify->counting = counting;
@@ -69,22 +66,45 @@ bly_status blyi_notify_create(bool counting, uint32_t site, void **handle)
     notify->id = __atomic_fetch_add(&last_id, 1, __ATOMIC_RELAXED);
     blyi_list_init(&notify->watchers);
     blyi_list_init(&notify->link);
-    status = blyi_handle_create(kind_of(counting), notify, handle_gone, &notify->handle);
+    bly_status status = blyi_handle_create(kind_of(counting), notify, handle_gone, &notify->handle);
     if (status != BLY_OK) {
-        blyi_card_give_notify(card);
         blyi_host_free(notify);
         return status;
     }
+    notify->counted = signal == NULL;
+    notify->signal = signal;
     void *made = notify->handle;
+    uint32_t id = notify->id;
     blyi_lock_take(&lock);
     blyi_list_push_back(&all, &notify->link);
     blyi_lock_drop(&lock);
-    BLYI_PROBE(NOTIFY_CREATE, .card = card->id, .event = notify->id, .site = site);
+    BLYI_PROBE(NOTIFY_CREATE, .card = card->id, .event = id, .site = site);
     *handle = made;
     return BLY_OK;
 }
 
-static bly_status pin(void *handle, bool counting, struct blyi_notify **out)
+bly_status blyi_notify_create(bool counting, uint32_t site, void **handle)
+{
+    struct blyi_context_here here;
+    bly_status status = blyi_snapshot_pass();
+    if (status == BLY_OK)
+        status = blyi_context_look(&here, site);
+    if (status != BLY_OK)
+        return status;
+    struct blyi_card *card = here.card;
+    if (!blyi_card_take_notify(card)) {
+        blyi_fail(BLY_E_NO_NOTIFY, "card %d: all %" PRIu64 " notifies are in use", card->id,
+                  card->model.notifies);
+        blyi_tally_append_counts(card->id, BLYI_LIMIT_NOTIFIES);
+        return BLY_E_NO_NOTIFY;
+    }
+    status = blyi_notify_make(card, counting, site, NULL, handle);
+    if (status != BLY_OK)
+        blyi_card_give_notify(card);
+    return status;
+}
+
+bly_status blyi_notify_pin(void *handle, bool counting, struct blyi_notify **out)
 {
     bly_status status = blyi_runtime_enter();
     if (status != BLY_OK)
@@ -96,7 +116,9 @@ static bly_status pin(void *handle, bool counting, struct blyi_notify **out)
 bly_status blyi_notify_destroy(void *handle, bool counting)
 {
     struct blyi_notify *notify;
-    bly_status status = pin(handle, counting, &notify);
+    bly_status status = blyi_snapshot_pass();
+    if (status == BLY_OK)
+        status = blyi_notify_pin(handle, counting, &notify);
     if (status != BLY_OK)
         return status;
     status = blyi_handle_remove(kind_of(counting), handle);
@@ -109,7 +131,7 @@ bly_status blyi_notify_destroy(void *handle, bool counting)
 bly_status blyi_notify_id(void *handle, bool counting, uint32_t *id)
 {
     struct blyi_notify *notify;
-    bly_status status = pin(handle, counting, &notify);
+    bly_status status = blyi_notify_pin(handle, counting, &notify);
     if (status != BLY_OK)
         return status;
     *id = notify->id;
@@ -119,14 +141,15 @@ bly_status blyi_notify_id(void *handle, bool counting, uint32_t *id)
 
 /* Notify and stream of a call that queues work; the notify is referenced for the task. */
 static bly_status pin_both(void *handle, bool counting, void *stream_handle,
-                           struct blyi_notify **notify, struct blyi_stream **stream)
+                           enum blyi_task_kind kind, struct blyi_notify **notify,
+                           struct blyi_stream **stream)
 {
-    bly_status status = pin(handle, counting, notify);
+    bly_status status = blyi_notify_pin(handle, counting, notify);
     if (status != BLY_OK)
         return status;
     status = blyi_stream_pin(stream_handle, stream);
     if (status == BLY_OK) {
-        status = blyi_queue_ready(*stream);
+        status = blyi_queue_ready(*stream, kind);
         if (status == BLY_OK)
             __atomic_add_fetch(&(*notify)->refs, 1, __ATOMIC_RELAXED);
         else
@@ -141,7 +164,8 @@ bly_status blyi_notify_record(void *handle, bool counting, enum blyi_notify_chan
 {
     struct blyi_notify *notify;
     struct blyi_stream *stream;
-    bly_status status = pin_both(handle, counting, stream_handle, &notify, &stream);
+    bly_status status =
+        pin_both(handle, counting, stream_handle, BLYI_TASK_NOTIFY_RECORD, &notify, &stream);
     if (status != BLY_OK)
         return status;
     struct blyi_task task = {
@@ -149,8 +173,6 @@ bly_status blyi_notify_record(void *handle, bool counting, enum blyi_notify_chan
     task.u.notify.notify = notify;
     task.u.notify.value = value;
     __atomic_add_fetch(&notify->n_records, 1, __ATOMIC_RELAXED);
-    BLYI_PROBE(NOTIFY_RECORD, .card = stream->card->id, .stream = stream->id, .event = notify->id,
-               .site = site);
     blyi_queue_put(stream, &task);
     blyi_stream_unpin(stream);
     return BLY_OK;
@@ -167,7 +189,7 @@ bly_status blyi_notify_wait(void *handle, bool counting, enum blyi_notify_condit
         return status;
     if (timeout_s != 0 && blyi_block_need_timer() != 0)
         return blyi_fail(BLY_E_SYSTEM, "the thread that ends waits in time cannot be made");
-    status = pin_both(handle, counting, stream_handle, &notify, &stream);
+    status = pin_both(handle, counting, stream_handle, BLYI_TASK_NOTIFY_WAIT, &notify, &stream);
     if (status != BLY_OK)
         return status;
     struct blyi_task task = {
@@ -176,115 +198,9 @@ bly_status blyi_notify_wait(void *handle, bool counting, enum blyi_notify_condit
     task.u.notify.value = value;
     task.u.notify.clear = clear;
     task.u.notify.timeout_ns = (uint64_t)timeout_s * SECOND_NS;
-    BLYI_PROBE(NOTIFY_WAIT, .card = stream->card->id, .stream = stream->id, .event = notify->id,
-               .site = site);
     blyi_queue_put(stream, &task);
     blyi_stream_unpin(stream);
     return BLY_OK;
-}
-
-/* ── Tasks ────────────────────────────────────────────────────────────────────────────────── */
-
-static void change(void *arg)
-{
-    const struct blyi_task *task = arg;
-    struct blyi_notify *notify = task->u.notify.notify;
-    uint32_t value = task->u.notify.value;
-    switch ((enum blyi_notify_change)task->value) {
-    case BLYI_NOTIFY_SET:
-        notify->value = value;
-        break;
-    case BLYI_NOTIFY_ADD:
-        notify->value += value;
-        break;
-    case BLYI_NOTIFY_OR:
-        notify->value |= value;
-        break;
-    case BLYI_NOTIFY_AND:
-        notify->value &= value;
-        break;
-    }
-}
-
-void blyi_notify_run_record(struct blyi_task *task)
-{
-    blyi_block_change(&task->u.notify.notify->watchers, change, task);
-}
-
-static bool take(void *arg)
-{
-    const struct blyi_task *task = arg;
-    struct blyi_notify *notify = task->u.notify.notify;
-    uint32_t now = notify->value, value = task->u.notify.value;
-    bool passed = false;
-    switch ((enum blyi_notify_condition)task->value) {
-    case BLYI_NOTIFY_LESS:
-        passed = now < value;
-        break;
-    case BLYI_NOTIFY_EQUAL:
-        passed = now == value;
-        break;
-    case BLYI_NOTIFY_GREATER:
-        passed = now > value;
-        break;
-    case BLYI_NOTIFY_GREATER_EQUAL:
-        passed = now >= value;
-        break;
-    case BLYI_NOTIFY_MASKED:
-        passed = (now & value) == value;
-        break;
-    }
-    if (passed && task->u.notify.clear)
-        notify->value = 0;
-    return passed;
-}
-
-bool blyi_notify_run_wait(struct blyi_stream *stream, struct blyi_task *task, bly_status *status)
-{
-    struct blyi_notify *notify = task->u.notify.notify;
-    uint64_t deadline;
-    bool in_time = blyi_block_deadline(stream, task->u.notify.timeout_ns, &deadline);
-    switch (blyi_block_at(stream, &notify->watchers, take, task, in_time ? deadline : 1,
-                          &notify->n_records)) {
-    case BLYI_BLOCK_TAKEN:
-        break;
-    case BLYI_BLOCK_BLOCKED:
-        return false;
-    case BLYI_BLOCK_LATE:
-        *status =
-            blyi_fail(BLY_E_ABORTED, "stream %" PRIu32 " waited %" PRIu64 " s for notify %" PRIu32,
-                      stream->id, task->u.notify.timeout_ns / SECOND_NS, notify->id);
-        break;
-    }
-    stream->began_ns = 0;
-    return true;
-}
-
-static void clear(void *arg)
-{
-    ((struct blyi_notify *)arg)->value = 0;
-}
-
-bly_status blyi_notify_reset_now(void *const handles[], size_t n)
-{
-    bly_status status = blyi_runtime_enter();
-    /* Looked at first, so that a bad one changes nothing. */
-    for (size_t i = 0; status == BLY_OK && i < n; i++) {
-        if (blyi_handle_get(BLYI_HANDLE_NOTIFY, handles[i]) != NULL)
-            blyi_handle_put(handles[i]);
-        else
-            status = BLY_E_HANDLE;
-    }
-    for (size_t i = 0; status == BLY_OK && i < n; i++) {
-        struct blyi_notify *notify = blyi_handle_get(BLYI_HANDLE_NOTIFY, handles[i]);
-        if (notify == NULL) {
-            blyi_fail_clear(); /* destroyed meanwhile: as good as reset */
-            continue;
-        }
-        blyi_block_change(&notify->watchers, clear, notify);
-        blyi_handle_put(handles[i]);
-    }
-    return status;
 }
 
 static struct blyi_notify *take_one(const struct blyi_card *card)
@@ -312,6 +228,8 @@ void blyi_notify_end_all(const struct blyi_card *card)
     while ((notify = take_one(card)) != NULL) {
         if (blyi_handle_remove(kind_of(notify->counting), notify->handle) != BLY_OK)
             blyi_fail_clear(); /* destroyed by its owner meanwhile */
+        else
+            BLYI_PROBE(NOTIFY_DESTROY, .card = card->id, .event = notify->id, .aux = 1);
         blyi_notify_unref(notify);
     }
 }

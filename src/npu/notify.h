@@ -15,6 +15,7 @@
 #include "base/list.h"
 
 struct blyi_card;
+struct blyi_signal;
 struct blyi_stream;
 struct blyi_task;
 
@@ -48,6 +49,18 @@ bly_status blyi_notify_wait(void *handle, bool counting, enum blyi_notify_condit
 /* To 0 at once, all or none. E_HANDLE. */
 bly_status blyi_notify_reset_now(void *const handles[], size_t n);
 
+/* Notifies that several processes see (notify_share.c). The key is text of 64 characters and names
+ * the notify to processes of the same state that are on its list, or to all. Only who made it can
+ * export it and add to the list. It may be another card's: E_UNSUPPORTED when the cards have no
+ * switch in common; `peer` enables access to that card's memory as well. E_INVALID: imported
+ * itself, too many pids, a key that names no live notify, or one of this very process;
+ * E_PERMISSION: not on the list; E_NO_NOTIFY. */
+#define BLYI_NOTIFY_KEY  65
+#define BLYI_NOTIFY_PIDS 64 /* that a list holds */
+bly_status blyi_notify_export(void *handle, bool for_all, char key[BLYI_NOTIFY_KEY]);
+bly_status blyi_notify_allow(void *handle, const int32_t *pids, size_t n);
+bly_status blyi_notify_import(const char *key, bool peer, uint32_t site, void **handle);
+
 /* Inside. */
 struct blyi_notify {
     void *handle;
@@ -55,13 +68,22 @@ struct blyi_notify {
     uint32_t id;
     uint32_t site;
     bool counting;
+    bool counted; /* against the card's limit: not an imported one */
     uint32_t refs;
-    uint32_t n_records;        /* queued and not run */
-    uint32_t value;            /* block.c */
-    struct blyi_list watchers; /* block.c: streams that wait */
-    struct blyi_list link;     /* notify.c */
+    uint32_t n_records;         /* queued and not run */
+    uint32_t value;             /* block.c */
+    struct blyi_list watchers;  /* block.c: streams that wait, while `signal` is NULL */
+    struct blyi_signal *signal; /* once exported or imported: has the value and who waits. Atomic */
+    struct blyi_list link;      /* notify.c */
 };
 void blyi_notify_unref(struct blyi_notify *notify);
+/* Pins a live one. E_FORKED, E_HANDLE. */
+bly_status blyi_notify_pin(void *handle, bool counting, struct blyi_notify **out);
+/* Makes one; `signal` may be NULL, and is taken over when it succeeds. */
+bly_status blyi_notify_make(struct blyi_card *card, bool counting, uint32_t site,
+                            struct blyi_signal *signal, void **handle);
+/* Gives it a signal that has its value from here on; false: it has one already. */
+bool blyi_notify_share(struct blyi_notify *notify, struct blyi_signal *signal);
 /* Owner only: the task runs. wait: false: the stream is blocked, see block.h. */
 void blyi_notify_run_record(struct blyi_task *task);
 bool blyi_notify_run_wait(struct blyi_stream *stream, struct blyi_task *task, bly_status *status);

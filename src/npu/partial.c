@@ -107,6 +107,20 @@ void blyi_partial_move(struct blyi_partials *p, struct blyi_partial *partial, ui
     p->of_frame[frame] = partial;
 }
 
+void blyi_partial_lift(struct blyi_partials *p, struct blyi_partial *partial)
+{
+    bly_assert(p->of_frame[partial->frame] == partial);
+    p->of_frame[partial->frame] = NULL;
+    partial->frame = p->n_frames;
+}
+
+void blyi_partial_land(struct blyi_partials *p, struct blyi_partial *partial, uint32_t frame)
+{
+    bly_assert(partial->frame == p->n_frames && frame < p->n_frames && !p->of_frame[frame]);
+    partial->frame = frame;
+    p->of_frame[frame] = partial;
+}
+
 struct blyi_partial *blyi_partial_of(const struct blyi_partials *p, uint32_t frame)
 {
     return p->of_frame[frame];
@@ -188,7 +202,8 @@ bool blyi_partials_audit(const struct blyi_partials *p)
         const struct blyi_partial *partial = of_node(node);
         if (blyi_bits_count(partial->used, 0, BLYI_FRAME_PAGES) != partial->n_used ||
             partial->n_used == 0 || node->key != longest_run(partial) ||
-            node->sub != partial->address || p->of_frame[partial->frame] != partial)
+            node->sub != partial->address ||
+            (partial->frame < p->n_frames && p->of_frame[partial->frame] != partial))
             return false;
         for (uint32_t i = 0; i < BLYI_FRAME_PAGES / 64; i++)
             if (partial->readonly[i] & ~partial->used[i])

@@ -19,6 +19,7 @@ struct blyi_partial {
     uintptr_t address;
     uint32_t frame;
     uint32_t n_used;
+    uint32_t n_deferred; /* of those: of freed blocks that others hold (share_tail.c) */
     uint64_t used[BLYI_FRAME_PAGES / 64];
     uint64_t readonly[BLYI_FRAME_PAGES / 64];
 };
@@ -42,6 +43,10 @@ void blyi_partial_add(struct blyi_partials *partials, struct blyi_partial *parti
 void blyi_partial_remove(struct blyi_partials *partials, struct blyi_partial *partial);
 /* Its frame is another one now, at the same address. */
 void blyi_partial_move(struct blyi_partials *partials, struct blyi_partial *partial,
+                       uint32_t frame);
+/* It has no frame for a while; and it has one again. */
+void blyi_partial_lift(struct blyi_partials *partials, struct blyi_partial *partial);
+void blyi_partial_land(struct blyi_partials *partials, struct blyi_partial *partial,
                        uint32_t frame);
 struct blyi_partial *blyi_partial_of(const struct blyi_partials *partials, uint32_t frame);
 

@@ -17,6 +17,7 @@ struct blyi_pinned_block {
     uint32_t site;
     uint16_t module;
     uint64_t time_ns;
+    uint64_t serial; /* of this block and no other */
 };
 
 /* E_PIN_LIMIT: PIN_CEILING or PIN_LIMIT (sentence: limit, used, asked); E_HOST_MEMORY: the host
@@ -27,6 +28,9 @@ bly_status blyi_pinned_alloc(uint64_t asked, uint64_t rounded, uint32_t site, ui
  * E_INVALID as blyi_mem_free. [any] */
 bly_status blyi_pinned_free(void *address, uint32_t site);
 bool blyi_pinned_find(const void *address, struct blyi_pinned_block *out);
+/* Calls fn for each block by rising address, those that only queued work holds included; under the
+ * lock of rank PINNED. */
+void blyi_pinned_walk(void (*fn)(void *arg, const struct blyi_pinned_block *block), void *arg);
 /* The last block freed, of 1024, that held the address. [any] */
 bool blyi_pinned_freed(uintptr_t address, struct blyi_freed_block *out);
 

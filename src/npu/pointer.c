@@ -11,6 +11,7 @@
 #include "npu/pinned.h"
 #include "npu/registered.h"
 #include "npu/runtime.h"
+#include "npu/share.h"
 #include "npu/vmm.h"
 #include "base/clock.h"
 #include "base/fail.h"
@@ -28,6 +29,7 @@ struct found {
     uintptr_t base;
     uint64_t size, time_ns;
     uint32_t made, ended;
+    uint32_t maker_pid; /* IMPORTED */
 };
 
 const char *bly_pointer_kind_text(bly_pointer_kind kind)
@@ -58,6 +60,17 @@ static struct found find_on_card(int id, uintptr_t at)
     struct blyi_card *card = blyi_card_get(id);
     if (!card)
         return found;
+    struct blyi_import_info import;
+    if (blyi_import_info(card, at, &import)) {
+        found.kind = BLY_POINTER_IMPORTED;
+        found.page_size = import.page_size;
+        found.base = import.address;
+        found.size = import.size;
+        found.made = import.site;
+        found.time_ns = import.time_ns;
+        found.maker_pid = import.maker_pid;
+        return found;
+    }
     blyi_card_lock(card);
     const struct blyi_freed_block *freed = blyi_freed_find(card->freed, at);
     if (freed) {
@@ -162,7 +175,9 @@ bool blyi_pointer_partial(const void *address, struct blyi_pointer_quick *out)
     blyi_lock_take(&card->lock);
     uint64_t entry = blyi_window_entry(w, at);
     bool live = false;
-    if (entry & BLYI_ENTRY_PARTIAL) {
+    if (entry & BLYI_ENTRY_PAGES) {
+        live = blyi_import_bad_locked(card, at, at + 1) > at;
+    } else if (entry & BLYI_ENTRY_PARTIAL) {
         uint32_t page = (uint32_t)(at % BLYI_GRANULE / BLYI_PAGE_SIZE);
         live = blyi_partial_bad(blyi_partial_of(card->partials, blyi_entry_frame(entry)), page,
                                 page + 1, false) > page;
@@ -212,6 +227,9 @@ const char *bly_pointer_text(const void *address, char *text, size_t size)
         snprintf(card, sizeof card, " of card %d", found.card);
     int used = snprintf(line, sizeof line, "0x%" PRIxPTR ": %s%s", (uintptr_t)address,
                         bly_pointer_kind_text(found.kind), card);
+    if (found.kind == BLY_POINTER_IMPORTED)
+        used +=
+            snprintf(line + used, sizeof line - (size_t)used, ", exporter pid %u", found.maker_pid);
     bool ended = found.kind == BLY_POINTER_FREED || found.kind == BLY_POINTER_UNMAPPED;
     if (found.base != 0)
         used += snprintf(line + used, sizeof line - (size_t)used,
@@ -219,9 +237,11 @@ const char *bly_pointer_text(const void *address, char *text, size_t size)
                          (uint64_t)((uintptr_t)address - found.base), found.base,
                          blyi_size_text(found.size, bytes), blyi_site_text(found.made, a));
     if (ended)
-        snprintf(line + used, sizeof line - (size_t)used, ", %s %" PRIu64 " us ago at %s",
+        snprintf(line + used, sizeof line - (size_t)used, ", %s %" PRIu64 " us ago %s%s",
                  found.kind == BLY_POINTER_FREED ? "freed" : "unmapped",
-                 (blyi_clock_ns() - found.time_ns) / 1000, blyi_site_text(found.ended, b));
+                 (blyi_clock_ns() - found.time_ns) / 1000,
+                 found.ended == 0 ? "by a device reset" : "at ",
+                 found.ended == 0 ? "" : blyi_site_text(found.ended, b));
     snprintf(text, size, "%s", line);
     return text;
 }

@@ -8,6 +8,7 @@
 #include <belay/pointer.h>
 #include <stdbool.h>
 #include "base/probe.h"
+#include "npu/live_pages.h"
 #include "npu/window.h"
 
 struct blyi_pointer_quick {
@@ -15,13 +16,19 @@ struct blyi_pointer_quick {
     enum blyi_page_kind page_kind;
 };
 
-/* Live memory of a card in whole frames, or reserved addresses that are mapped: without a lock.
+/* Live memory of a card in whole frames, reserved addresses that are mapped, or pinned memory:
+ * without a lock.
  * False: ask bly_pointer_info(). [any] */
 static inline bool blyi_pointer_quick(const void *address, struct blyi_pointer_quick *out)
 {
     const struct blyi_window *w = blyi_window_find((uintptr_t)address);
-    if (!w || w->owner == BLYI_WINDOW_PINNED)
+    if (!w)
         return false;
+    if (w->owner == BLYI_WINDOW_PINNED) {
+        out->card = -1;
+        out->page_kind = BLYI_PAGE_NORMAL;
+        return blyi_live_pages_has(w, (uintptr_t)address);
+    }
     uint64_t entry = blyi_window_entry(w, (uintptr_t)address);
     if ((entry & (BLYI_ENTRY_MAPPED | BLYI_ENTRY_PARTIAL)) != BLYI_ENTRY_MAPPED)
         return false;

@@ -18,10 +18,14 @@
 #include "npu/card.h"
 #include "npu/engine.h"
 #include "npu/event_inside.h"
+#include "npu/graph_inside.h"
 #include "npu/kernel.h"
 #include "npu/notify.h"
 #include "npu/pinned.h"
 #include "npu/report.h"
+#include "npu/signal.h"
+#include "npu/source.h"
+#include "npu/told.h"
 
 /* The stream lies in front of its ring in one mapping, so that it is aligned and its lifetime
  * needs no second allocation. */
@@ -88,8 +92,7 @@ void blyi_queue_ref(struct blyi_stream *stream)
 
 void blyi_queue_unref(struct blyi_stream *stream)
 {
-    /* Release: our uses come before; acquire: the last one sees all of them before freeing. */
-    if (__atomic_sub_fetch(&stream->refs, 1, __ATOMIC_ACQ_REL) != 0)
+    if (!blyi_ref_drop(&stream->refs))
         return;
     bly_assert(blyi_list_empty(&stream->watchers));
     blyi_host_free(stream->failure);
@@ -98,30 +101,44 @@ void blyi_queue_unref(struct blyi_stream *stream)
     blyi_sys_munmap(stream, MAP_BYTES);
 }
 
-bly_status blyi_queue_ready(struct blyi_stream *stream)
+bly_status blyi_queue_ready(struct blyi_stream *stream, enum blyi_task_kind kind)
 {
+    if (unlikely(blyi_queue_divert(stream) != NULL)) {
+        bly_status status = blyi_divert_check(stream, kind);
+        if (status != BLY_OK)
+            return status;
+    }
     return blyi_engine_need(stream->card->id, BLYI_ENGINE_COPY);
 }
 
 /* The ring was full: waits for room for the record of `position`, and for a moment for half a
  * ring more, so that submitter and owner do not meet at every task. Nothing says that so much
- * room will come, so then the one slot must do. Returns `completed`. */
+ * room will come, so then the one slot must do. Asleep at once: half a ring is far more work than
+ * a wake, and where threads outnumber the CPUs, who stays awake takes the owner's. Returns
+ * `completed`. */
 static uint64_t wait_for_room(struct blyi_stream *stream, uint64_t position)
 {
     uint64_t one = position - BLYI_RING_TASKS + 1;
     blyi_stat_add(BLYI_STAT_submit_waits, 1);
-    if (blyi_queue_await_real(stream, one + BLYI_RING_TASKS / 2, ROOM_WAIT_NS) != BLY_OK)
-        blyi_queue_await(stream, one, 0);
+    if (blyi_queue_sleep(stream, one + BLYI_RING_TASKS / 2, ROOM_WAIT_NS) != BLY_OK)
+        blyi_queue_sleep(stream, one, 0);
     return blyi_queue_completed(stream);
 }
 
-struct blyi_task *blyi_queue_reserve(struct blyi_stream *stream, uint64_t *position)
+/* Whether a position has no slot yet. One that others have passed meanwhile counts as having one:
+ * it cannot be taken any more, and must not be waited for. */
+static bool is_beyond(uint64_t position, uint64_t completed)
+{
+    return (int64_t)(position - completed) >= BLYI_RING_TASKS;
+}
+
+static struct blyi_task *reserve(struct blyi_stream *stream, uint64_t *position)
 {
     uint64_t mine = __atomic_load_n(&stream->issued, __ATOMIC_RELAXED);
     for (;;) {
-        if (unlikely(mine - __atomic_load_n(&stream->seen, __ATOMIC_ACQUIRE) >= BLYI_RING_TASKS)) {
+        if (unlikely(is_beyond(mine, __atomic_load_n(&stream->seen, __ATOMIC_ACQUIRE)))) {
             uint64_t completed = blyi_queue_completed(stream);
-            if (mine - completed >= BLYI_RING_TASKS)
+            if (is_beyond(mine, completed))
                 completed = wait_for_room(stream, mine);
             __atomic_store_n(&stream->seen, completed, __ATOMIC_RELEASE);
             mine = __atomic_load_n(&stream->issued, __ATOMIC_RELAXED);
@@ -137,8 +154,17 @@ struct blyi_task *blyi_queue_reserve(struct blyi_stream *stream, uint64_t *posit
     /* Records that the owner has read must come back before they can be written; asked for early,
      * that costs nothing. */
     prefetch_to_write(slot_of(stream, mine + PREFETCH_TASKS));
+    blyi_order_acquire(blyi_queue_end_mark(stream, mine)); /* of the slot's last task */
     *position = mine;
     return slot_of(stream, mine);
+}
+
+struct blyi_task *blyi_queue_reserve(struct blyi_stream *stream, uint64_t *position)
+{
+    /* The one branch by which a captured stream differs; it lies on a line that is needed here. */
+    if (unlikely(blyi_queue_divert(stream) != NULL))
+        return NULL;
+    return reserve(stream, position);
 }
 
 /* A retired stream has no engine; what is still put on it ends at once, in the submitter. */
@@ -147,6 +173,7 @@ static void drop_all(struct blyi_stream *stream)
     do {
         struct blyi_task *task;
         while ((task = blyi_queue_head(stream)) != NULL) {
+            blyi_queue_tell_done(stream, BLY_OK, false);
             blyi_queue_discard(task);
             blyi_queue_complete(stream, BLY_OK);
         }
@@ -162,8 +189,20 @@ uint32_t blyi_queue_last_task(void)
 
 void blyi_queue_publish(struct blyi_stream *stream, struct blyi_task *task, uint64_t position)
 {
+    if (blyi_told_wanted()) {
+        blyi_task_tell(stream, task, position);
+        /* Behind the telling: what changed before is not what is looked for. */
+        if (task->kind == BLYI_TASK_COPY && (task->flags & BLYI_TASK_HOLDS_SRC) != 0)
+            blyi_source_keep(task);
+    }
+    blyi_queue_publish_told(stream, task, position);
+}
+
+void blyi_queue_publish_told(struct blyi_stream *stream, struct blyi_task *task, uint64_t position)
+{
     blyi_stat_add(BLYI_STAT_tasks_submitted, 1);
     last_task = (uint32_t)position + 1;
+    blyi_order_release(blyi_queue_put_mark(stream, position));
     /* Sequentially consistent against let_go(): either we see IDLE, or it sees our ticket. */
     __atomic_exchange_n(&task->ticket, position + 1, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(&stream->state, __ATOMIC_SEQ_CST) != BLYI_QUEUE_IDLE)
@@ -172,32 +211,44 @@ void blyi_queue_publish(struct blyi_stream *stream, struct blyi_task *task, uint
     if (__atomic_exchange_n(&stream->state, BLYI_QUEUE_SCHEDULED, __ATOMIC_SEQ_CST) !=
         BLYI_QUEUE_IDLE)
         return;
+    blyi_order_acquire(&stream->state);
     if (unlikely(blyi_queue_control(stream) & BLYI_CONTROL_DEAD))
         drop_all(stream);
     else
         blyi_engine_push(stream);
 }
 
-bly_status blyi_queue_submit(struct blyi_stream *stream, const struct blyi_task *task,
-                             uint64_t *position)
+bly_status blyi_queue_submit(struct blyi_stream *stream, const struct blyi_task *task)
 {
-    bly_status status = blyi_queue_ready(stream);
-    if (unlikely(status != BLY_OK))
-        return status;
-    uint64_t at = blyi_queue_put(stream, task);
-    if (position != NULL)
-        *position = at;
-    return BLY_OK;
+    bly_status status = blyi_queue_ready(stream, (enum blyi_task_kind)task->kind);
+    if (likely(status == BLY_OK))
+        blyi_queue_put(stream, task);
+    return status;
 }
 
-uint64_t blyi_queue_put(struct blyi_stream *stream, const struct blyi_task *task)
+static void fill(struct blyi_stream *stream, struct blyi_task *slot, const struct blyi_task *task,
+                 uint64_t position)
 {
-    uint64_t position;
-    struct blyi_task *slot = blyi_queue_reserve(stream, &position);
     memcpy((char *)slot + sizeof(slot->ticket), (const char *)task + sizeof(task->ticket),
            sizeof(*task) - sizeof(task->ticket));
     blyi_queue_publish(stream, slot, position);
-    return position;
+}
+
+void blyi_queue_put(struct blyi_stream *stream, const struct blyi_task *task)
+{
+    uint64_t position;
+    struct blyi_task *slot;
+    while (unlikely((slot = blyi_queue_reserve(stream, &position)) == NULL))
+        if (blyi_graph_divert(stream, task))
+            return; /* else the capture has ended meanwhile */
+    fill(stream, slot, task, position);
+}
+
+void blyi_queue_put_own(struct blyi_stream *stream, const struct blyi_task *task)
+{
+    uint64_t position;
+    struct blyi_task *slot = reserve(stream, &position);
+    fill(stream, slot, task, position);
 }
 
 struct blyi_task *blyi_queue_head(struct blyi_stream *stream)
@@ -208,7 +259,10 @@ struct blyi_task *blyi_queue_head(struct blyi_stream *stream)
     /* Each record is a line that another core has just written, and completion is a barrier:
      * without this every task would wait for its line. */
     __builtin_prefetch(slot_of(stream, position + PREFETCH_TASKS));
-    return __atomic_load_n(&task->ticket, __ATOMIC_ACQUIRE) == position + 1 ? task : NULL;
+    if (__atomic_load_n(&task->ticket, __ATOMIC_ACQUIRE) != position + 1)
+        return NULL;
+    blyi_order_acquire(blyi_queue_put_mark(stream, position));
+    return task;
 }
 
 bool blyi_queue_let_go(struct blyi_stream *stream)
@@ -216,11 +270,14 @@ bool blyi_queue_let_go(struct blyi_stream *stream)
     uint64_t position = __atomic_load_n(&stream->completed, __ATOMIC_RELAXED);
     /* Once IDLE, others may own it, retire it and free it while we look once more. */
     blyi_queue_ref(stream);
+    blyi_order_release(&stream->state);
     __atomic_exchange_n(&stream->state, BLYI_QUEUE_IDLE, __ATOMIC_SEQ_CST);
     bool again =
         __atomic_load_n(&slot_of(stream, position)->ticket, __ATOMIC_SEQ_CST) == position + 1 &&
         __atomic_exchange_n(&stream->state, BLYI_QUEUE_SCHEDULED, __ATOMIC_SEQ_CST) ==
             BLYI_QUEUE_IDLE;
+    if (again)
+        blyi_order_acquire(&stream->state);
     blyi_queue_unref(stream);
     return again;
 }
@@ -254,14 +311,21 @@ static void keep_failure(struct blyi_stream *stream, bly_status status)
     blyi_lock_drop(&stream->lock);
 }
 
+void blyi_queue_tell_done(const struct blyi_stream *stream, bly_status status, bool has_run)
+{
+    uint64_t task = __atomic_load_n(&stream->completed, __ATOMIC_RELAXED) + 1;
+    BLYI_PROBE(TASK_DONE, .card = stream->card->id, .stream = stream->id, .task = task,
+               .aux = status, .page_kind = !has_run);
+}
+
 void blyi_queue_complete(struct blyi_stream *stream, bly_status status)
 {
     if (unlikely(status != BLY_OK)) {
         keep_failure(stream, status);
         blyi_context_task_failed(stream, status);
     }
-    BLYI_PROBE(TASK_DONE, .card = stream->card->id, .stream = stream->id, .aux = status);
     uint64_t completed = __atomic_load_n(&stream->completed, __ATOMIC_RELAXED) + 1;
+    blyi_order_release(blyi_queue_end_mark(stream, completed - 1));
     /* Sequentially consistent against blyi_queue_watch(): either it sees our progress, or we see
      * that it waits. Release: what the task did comes before. */
     __atomic_exchange_n(&stream->completed, completed, __ATOMIC_SEQ_CST);
@@ -299,6 +363,8 @@ void blyi_queue_discard(struct blyi_task *task)
 {
     switch ((enum blyi_task_kind)task->kind) {
     case BLYI_TASK_COPY:
+        blyi_source_forget(task);
+        __attribute__((fallthrough));
     case BLYI_TASK_COPY2D: /* dst and src lie at the same place in both */
     case BLYI_TASK_SET:
         if (task->flags & BLYI_TASK_HOLDS_DST)
@@ -313,6 +379,11 @@ void blyi_queue_discard(struct blyi_task *task)
         blyi_event_unref(task->u.event.event);
         break;
     case BLYI_TASK_RECORD:
+        if (unlikely(task->u.event.event->signal != NULL)) /* also when it was dropped */
+            blyi_signal_done(task->u.event.event->signal, task->u.event.lane,
+                             task->u.event.position);
+        blyi_event_unref(task->u.event.event);
+        break;
     case BLYI_TASK_RESET:
         blyi_event_unref(task->u.event.event);
         break;
@@ -330,11 +401,15 @@ void blyi_queue_discard(struct blyi_task *task)
         blyi_notify_unref(task->u.notify.notify);
         break;
     case BLYI_TASK_NOP:
+    case BLYI_TASK_COPY_INDIRECT:
     case BLYI_TASK_HOST_FUNC:
     case BLYI_TASK_VALUE_WRITE:
     case BLYI_TASK_VALUE_WAIT:
     case BLYI_TASK_REDUCE:
     case BLYI_TASK_RETIRE:
+        break;
+    default:
+        blyi_graph_discard(task);
         break;
     }
 }
@@ -352,6 +427,7 @@ void blyi_queue_retire(struct blyi_stream *stream)
     /* Nobody owns it: we do the engine's last step ourselves; no engine need exist. */
     if (__atomic_exchange_n(&stream->state, BLYI_QUEUE_SCHEDULED, __ATOMIC_SEQ_CST) ==
         BLYI_QUEUE_IDLE) {
+        blyi_order_acquire(&stream->state);
         if (blyi_queue_head(stream) == NULL) {
             __atomic_fetch_or(&stream->control, BLYI_CONTROL_DEAD, __ATOMIC_SEQ_CST);
             blyi_queue_end(stream);
@@ -361,9 +437,23 @@ void blyi_queue_retire(struct blyi_stream *stream)
     }
     /* Somebody owns it, so its engine exists and the record will be met. */
     uint64_t position;
-    struct blyi_task *task = blyi_queue_reserve(stream, &position);
+    struct blyi_task *task = reserve(stream, &position);
     task->kind = BLYI_TASK_RETIRE;
     task->flags = 0;
     task->site = 0;
-    blyi_queue_publish(stream, task, position);
+    blyi_queue_publish_told(stream, task, position);
+}
+
+uint32_t blyi_queue_site(const struct blyi_stream *stream, uint64_t position)
+{
+    const struct blyi_task *task = &stream->ring[position & (BLYI_RING_TASKS - 1)];
+    uint32_t site = 0;
+    if (__atomic_load_n(&task->ticket, __ATOMIC_ACQUIRE) == position + 1)
+        site = __atomic_load_n(&task->site, __ATOMIC_RELAXED);
+    return blyi_queue_completed(stream) <= position ? site : 0; /* else it may be another's */
+}
+
+bool blyi_queue_is_diverted(const struct blyi_stream *stream)
+{
+    return blyi_queue_divert(stream) != NULL;
 }

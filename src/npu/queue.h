@@ -24,11 +24,15 @@
 #include <stdbool.h>
 #include "base/list.h"
 #include "base/lock.h"
+#include "base/order.h"
 #include "npu/task.h"
 
 struct blyi_card;
 struct blyi_context;
 struct blyi_context_here;
+struct blyi_divert;
+struct blyi_graph;
+struct blyi_line;
 
 #define BLYI_RING_TASKS 2048u /* 128 KiB of addresses; pages are touched as the ring fills */
 #define BLYI_WAKE_NEVER UINT64_MAX
@@ -51,7 +55,8 @@ struct blyi_block {
     struct blyi_list link;  /* in the watchers of a stream or an event */
     struct blyi_list timer; /* among the blocked ones that have a deadline */
     struct blyi_event *event;
-    uint64_t position; /* waits until the other stream's `completed` exceeds it */
+    struct blyi_stream *after; /* whose watchers; the task at the head has a reference */
+    uint64_t position;         /* waits until the other stream's `completed` exceeds it */
     uint64_t deadline;
     const uint32_t *n_pending; /* waits for a condition: what may still bring it about */
     bool blocked;
@@ -60,6 +65,13 @@ struct blyi_block {
 };
 
 struct blyi_failure; /* queue.c */
+
+/* Another stream's task that a stream has waited for (known.h). */
+struct blyi_known {
+    uint32_t stream; /* id; 0: none */
+    uint64_t position;
+};
+#define BLYI_KNOWN_ROWS 8u
 
 struct blyi_stream {
     /* Written at creation. */
@@ -77,6 +89,7 @@ struct blyi_stream {
     /* Submitters. */
     alignas(BLYI_CACHE_LINE) uint64_t issued; /* positions handed out */
     uint64_t seen; /* a past value of `completed`: spares submitters the owner's line */
+    struct blyi_divert *divert; /* where submissions go instead of the ring (graph_inside.h) */
 
     /* The owner writes, waiters read. */
     alignas(BLYI_CACHE_LINE) uint64_t completed; /* positions below have ended */
@@ -111,9 +124,13 @@ struct blyi_stream {
     struct blyi_failure *failure; /* its sentence, allocated at the first failure */
     struct blyi_list watchers;    /* blocked streams that wait for this one (block.c) */
     struct blyi_block block;
-    struct blyi_list context_link;  /* under the context's lock */
-    struct blyi_list roll_link;     /* roll.c */
-    struct blyi_reporter *reporter; /* report.c, under its lock */
+    struct blyi_list context_link;            /* under the context's lock */
+    struct blyi_list roll_link;               /* roll.c */
+    struct blyi_reporter *reporters[2];       /* by blyi_serves; report.c, under its lock */
+    struct blyi_line *line;                   /* that it executes, under the lock of graphs */
+    struct blyi_known known[BLYI_KNOWN_ROWS]; /* known.c, under its lock */
+    uint32_t n_known;
+    struct blyi_graph *run_in; /* graph_run.c, under its lock: it runs that, or waits to */
 };
 
 /* One reference (the queue's) and no handle. E_HOST_MEMORY. */
@@ -122,16 +139,25 @@ bly_status blyi_queue_create(struct blyi_context *context, struct blyi_card *car
 void blyi_queue_ref(struct blyi_stream *stream);
 void blyi_queue_unref(struct blyi_stream *stream);
 
-/* Puts a copy of *task at the end; its ticket is set here. Waits for room. *position may be
- * NULL. E_SYSTEM: the engine could not be started; nothing was queued. */
-bly_status blyi_queue_submit(struct blyi_stream *stream, const struct blyi_task *task,
-                             uint64_t *position);
-/* The same where the engine is known to be there (blyi_queue_ready): cannot fail. */
-uint64_t blyi_queue_put(struct blyi_stream *stream, const struct blyi_task *task);
-/* The same in two steps, for those who must know the position before the task can run. */
-bly_status blyi_queue_ready(struct blyi_stream *stream);
+/* What is submitted goes into a graph. */
+bool blyi_queue_is_diverted(const struct blyi_stream *stream);
+/* Where the task at a position was queued, while it has not ended; 0: unknown. For sentences. */
+uint32_t blyi_queue_site(const struct blyi_stream *stream, uint64_t position);
+/* Puts a copy of *task at the end; its ticket is set here. Waits for room. E_SYSTEM: the engine
+ * could not be started; nothing was queued. While the stream is captured, the task goes into the
+ * graph instead; errors of blyi_divert_check(). */
+bly_status blyi_queue_submit(struct blyi_stream *stream, const struct blyi_task *task);
+/* The same behind blyi_queue_ready() for a task of that kind: cannot fail. */
+bly_status blyi_queue_ready(struct blyi_stream *stream, enum blyi_task_kind kind);
+void blyi_queue_put(struct blyi_stream *stream, const struct blyi_task *task);
+/* The same in two steps, for those who must know the position before the task can run. NULL: the
+ * stream is captured, and the task is for blyi_graph_divert(). */
 struct blyi_task *blyi_queue_reserve(struct blyi_stream *stream, uint64_t *position);
+/* Into the ring whatever becomes of submissions: for those who run a graph's tasks. */
+void blyi_queue_put_own(struct blyi_stream *stream, const struct blyi_task *task);
 void blyi_queue_publish(struct blyi_stream *stream, struct blyi_task *task, uint64_t position);
+/* The same, of a task that was told to probes already (told.h). */
+void blyi_queue_publish_told(struct blyi_stream *stream, struct blyi_task *task, uint64_t position);
 /* Number of the task that this thread queued last, on its stream; 0: none yet. */
 uint32_t blyi_queue_last_task(void);
 /* Ends the stream's life: nobody submits any more. Takes the queue's reference. */
@@ -139,6 +165,8 @@ void blyi_queue_retire(struct blyi_stream *stream);
 
 /* Owner only. The next task, or NULL. */
 struct blyi_task *blyi_queue_head(struct blyi_stream *stream);
+/* Owner only. Tells probes that the head is about to end; while what it holds is still held. */
+void blyi_queue_tell_done(const struct blyi_stream *stream, bly_status status, bool has_run);
 /* Owner only. The head has ended; waiters are told. Not BLY_OK: the sentence of the calling
  * thread sticks to the stream. */
 void blyi_queue_complete(struct blyi_stream *stream, bly_status status);
@@ -154,6 +182,28 @@ static inline uint64_t blyi_queue_completed(const struct blyi_stream *stream)
     return __atomic_load_n(&stream->completed, __ATOMIC_ACQUIRE);
 }
 
+/* Where order.h hears of a task's submission and of its end. 64 places in turn: few, as each costs
+ * ThreadSanitizer kilobytes, and more than one, as who waits for a task is not ordered behind those
+ * that have ended after it. */
+static inline const void *blyi_queue_put_mark(const struct blyi_stream *stream, uint64_t position)
+{
+    return &stream->ring[position % 64].ticket;
+}
+
+static inline const void *blyi_queue_end_mark(const struct blyi_stream *stream, uint64_t position)
+{
+    return &stream->ring[position % 64].u.words[0];
+}
+
+/* The task at `position` has ended; what it did comes before what the caller does next. */
+static inline bool blyi_queue_passed(const struct blyi_stream *stream, uint64_t position)
+{
+    if (blyi_queue_completed(stream) <= position)
+        return false;
+    blyi_order_acquire(blyi_queue_end_mark(stream, position));
+    return true;
+}
+
 static inline uint64_t blyi_queue_issued(const struct blyi_stream *stream)
 {
     return __atomic_load_n(&stream->issued, __ATOMIC_ACQUIRE);
@@ -167,13 +217,16 @@ static inline uint32_t blyi_queue_control(const struct blyi_stream *stream)
 /* Lowers `wake_at` to `position`. The caller looks at `completed` afterwards. */
 void blyi_queue_watch(struct blyi_stream *stream, uint64_t position);
 /* Waits in the calling thread until `completed` reaches `target`. timeout_ns 0: no limit.
- * E_TIMEOUT, without a sentence. The caller holds a reference or pin. */
+ * E_TIMEOUT, without a sentence; E_STATE: user code that the calling thread runs would wait for
+ * itself. The caller holds a reference or pin. */
 bly_status blyi_queue_await(struct blyi_stream *stream, uint64_t target, uint64_t timeout_ns);
 /* Waits awake for a moment (option SPIN_US); false: not there yet. */
 bool blyi_queue_spin(const struct blyi_stream *stream, uint64_t target);
 /* The same with a deadline of wait.h; and with a limit of real time, whatever the clock is. */
 bly_status blyi_queue_await_until(struct blyi_stream *stream, uint64_t target, uint64_t deadline);
 bly_status blyi_queue_await_real(struct blyi_stream *stream, uint64_t target, uint64_t limit_ns);
+/* The last without being awake first. limit_ns 0: none. */
+bly_status blyi_queue_sleep(struct blyi_stream *stream, uint64_t target, uint64_t limit_ns);
 /* The stream's failure, handed out once: its status, with its sentence; else BLY_OK. */
 bly_status blyi_queue_take_failure(struct blyi_stream *stream);
 
@@ -184,16 +237,21 @@ bly_status blyi_stream_pin_any(void *handle, struct blyi_stream **out);
 /* As blyi_stream_pin(), also in a context that stopped on a failure (which refuses new work). */
 bly_status blyi_stream_pin_own(void *handle, struct blyi_stream **out);
 void blyi_stream_unpin(struct blyi_stream *stream);
+/* Does something with a pinned stream, of any context, and lets it go. */
+bly_status blyi_stream_with(void *handle, bly_status (*fn)(struct blyi_stream *stream, void *arg),
+                            void *arg);
 
 /* Makes a stream with a handle and adds it to its context; default streams are not counted, and
- * their context is not alive yet. Another thread may end the context, and with it the stream,
- * before the caller has looked: then *out is gone, and *handle a stale one. E_NO_CONTEXT: it ended
- * meanwhile; E_HOST_MEMORY. */
+ * their context is not alive yet. Nobody is told of a stream that graphs keep (BLYI_STREAM_INSIDE).
+ * Another thread may end the context, and with it the stream, before the caller has looked: then
+ * *out is gone, and *handle a stale one. E_NO_CONTEXT: it ended meanwhile; E_HOST_MEMORY. */
 bly_status blyi_stream_make(const struct blyi_context_here *here, uint32_t priority, uint32_t flags,
                             uint32_t site, bool is_default, struct blyi_stream **out,
                             void **handle);
 /* The part of destruction behind the checks. by_reset tells the probe. */
 void blyi_stream_end(struct blyi_stream *stream, bool force, bool by_reset);
+/* Waits until what was queued so far has ended, unless that needs the calling thread itself. */
+void blyi_stream_settle(struct blyi_stream *stream);
 /* False for streams whose work belongs to somebody else: syncs pass them by (reference 5.4). */
 bool blyi_stream_is_waited_for(const struct blyi_stream *stream);
 

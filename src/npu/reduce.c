@@ -13,6 +13,7 @@
 #include "npu/fault.h"
 #include "npu/gate.h"
 #include "npu/guard.h"
+#include "npu/half.h"
 #include "npu/memory.h"
 #include "npu/queue.h"
 
@@ -59,68 +60,10 @@ bly_status blyi_reduce_async(void *dst, const void *src, uint64_t size, enum bly
         task.u.reduce.src = src;
         task.u.reduce.size = size;
         task.u.reduce.type = type;
-        BLYI_PROBE(COPY, .card = stream->card->id, .stream = stream->id, .address = (uintptr_t)dst,
-                   .other = (uintptr_t)src, .size = size, .site = site);
-        status = blyi_queue_submit(stream, &task, NULL);
+        status = blyi_queue_submit(stream, &task);
     }
     blyi_stream_unpin(stream);
     return status;
-}
-
-/* ── Half precision ───────────────────────────────────────────────────────────────────────── */
-
-static float float_of(uint32_t bits)
-{
-    float value;
-    memcpy(&value, &bits, sizeof(value));
-    return value;
-}
-
-static uint32_t bits_of(float value)
-{
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof(bits));
-    return bits;
-}
-
-static float from_bf16(uint16_t half)
-{
-    return float_of((uint32_t)half << 16);
-}
-
-static uint16_t to_bf16(float value)
-{
-    uint32_t bits = bits_of(value);
-    if ((bits & 0x7fffffffu) > 0x7f800000u)
-        return (uint16_t)(bits >> 16 | 0x40u); /* a NaN stays one */
-    return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1)) >> 16);
-}
-
-static float from_fp16(uint16_t half)
-{
-    uint32_t sign = (uint32_t)(half & 0x8000u) << 16, rest = half & 0x7fffu;
-    if (rest >= 0x7c00u)
-        return float_of(sign | 0x7f800000u | (rest & 0x3ffu) << 13);
-    if (rest >= 0x400u)
-        return float_of(sign | ((rest << 13) + (112u << 23)));
-    float small = (float)rest * 0x1p-24f;
-    return sign != 0 ? -small : small;
-}
-
-static uint16_t to_fp16(float value)
-{
-    uint32_t bits = bits_of(value);
-    uint32_t sign = bits >> 16 & 0x8000u, rest = bits & 0x7fffffffu;
-    if (rest > 0x7f800000u)
-        return (uint16_t)(sign | 0x7e00u);
-    if (rest >= 0x477ff000u)
-        return (uint16_t)(sign | 0x7c00u); /* rounds to infinity */
-    if (rest >= 0x38800000u) {
-        rest -= 112u << 23;
-        return (uint16_t)(sign | (rest + 0xfffu + (rest >> 13 & 1)) >> 13);
-    }
-    /* Subnormal: the sum puts the unit of the result at the last bit of a float. */
-    return (uint16_t)(sign | (bits_of(float_of(rest) + 0.5f) - bits_of(0.5f)));
 }
 
 /* ── Loops ────────────────────────────────────────────────────────────────────────────────── */
@@ -147,8 +90,8 @@ LOOPS(reduce_int8, int8_t, int8_t, uint8_t, , )
 LOOPS(reduce_int16, int16_t, int16_t, uint16_t, , )
 LOOPS(reduce_int32, int32_t, int32_t, uint32_t, , )
 LOOPS(reduce_fp32, float, float, float, , )
-LOOPS(reduce_fp16, uint16_t, float, float, from_fp16, to_fp16)
-LOOPS(reduce_bf16, uint16_t, float, float, from_bf16, to_bf16)
+LOOPS(reduce_fp16, uint16_t, float, float, blyi_from_fp16, blyi_to_fp16)
+LOOPS(reduce_bf16, uint16_t, float, float, blyi_from_bf16, blyi_to_bf16)
 
 static void run(void *arg)
 {

@@ -6,6 +6,7 @@
 #include "npu/registered.h"
 #include "npu/pinned.h"
 #include "npu/runtime.h"
+#include "npu/snapshot.h"
 #include "npu/window.h"
 #include "base/clock.h"
 #include "base/fail.h"
@@ -127,7 +128,9 @@ static void count(int64_t bytes, int64_t n)
 
 bly_status blyi_registered_add(void *address, uint64_t size, uint32_t flags, uint32_t site)
 {
-    bly_status alive = blyi_runtime_check();
+    bly_status alive = blyi_snapshot_pass();
+    if (alive == BLY_OK)
+        alive = blyi_runtime_check();
     if (alive != BLY_OK)
         return alive;
     uintptr_t at = (uintptr_t)address;
@@ -151,7 +154,8 @@ bly_status blyi_registered_add(void *address, uint64_t size, uint32_t flags, uin
     if (status == BLY_OK) {
         blyi_tree_insert(&all.ranges, &range->node, at, 0);
         count((int64_t)pinned, 1);
-        BLYI_PROBE(HOST_REGISTER, .card = -1, .address = at, .size = size, .site = site,
+        BLYI_PROBE(HOST_REGISTER, .card = -1, .address = at, .size = size, .asked = size,
+                   .rounded = size, .backed = is_pinned(at) ? 0 : pinned, .site = site,
                    .aux = flags);
     }
     blyi_lock_drop(&all.lock);
@@ -177,7 +181,9 @@ static bly_status refuse_locked(uintptr_t address)
 
 bly_status blyi_registered_remove(void *address, uint32_t site)
 {
-    bly_status alive = blyi_runtime_check();
+    bly_status alive = blyi_snapshot_pass();
+    if (alive == BLY_OK)
+        alive = blyi_runtime_check();
     if (alive != BLY_OK)
         return alive;
     uintptr_t at = (uintptr_t)address;
@@ -190,7 +196,8 @@ bly_status blyi_registered_remove(void *address, uint32_t site)
             blyi_pinned_unbook(range->data.pinned);
         count(-(int64_t)range->data.pinned, -1);
         BLYI_PROBE(HOST_UNREGISTER, .card = -1, .address = at, .size = range->data.size,
-                   .site = site);
+                   .asked = range->data.size, .rounded = range->data.size,
+                   .backed = is_pinned(at) ? 0 : range->data.pinned, .site = site);
     } else {
         status = refuse_locked(at);
     }

@@ -15,7 +15,9 @@
 #include "npu/card.h"
 #include "npu/event_inside.h"
 #include "npu/memory.h"
+#include "npu/moment.h"
 #include "npu/queue.h"
+#include "npu/tally.h"
 
 #define SITES_KEPT 64 /* distinct sites that are counted exactly */
 #define SITES_TOLD 3
@@ -52,6 +54,8 @@ void blyi_roll_add_stream(struct blyi_stream *stream)
     blyi_lock_take(&lock);
     blyi_list_push_back(&roll_of_locked(stream->card)->streams, &stream->roll_link);
     blyi_lock_drop(&lock);
+    if (!stream->is_default)
+        blyi_tally_row(BLYI_ROW_STREAM, stream->card->id, stream->site, 0, 1);
 }
 
 void blyi_roll_remove_stream(struct blyi_stream *stream)
@@ -59,6 +63,8 @@ void blyi_roll_remove_stream(struct blyi_stream *stream)
     blyi_lock_take(&lock);
     blyi_list_remove(&stream->roll_link);
     blyi_lock_drop(&lock);
+    if (!stream->is_default)
+        blyi_tally_row(BLYI_ROW_STREAM, stream->card->id, stream->site, 0, -1);
 }
 
 void blyi_roll_add_event(struct blyi_event *event)
@@ -66,6 +72,7 @@ void blyi_roll_add_event(struct blyi_event *event)
     blyi_lock_take(&lock);
     blyi_list_push_back(&roll_of_locked(event->card)->events, &event->roll_link);
     blyi_lock_drop(&lock);
+    blyi_tally_row(BLYI_ROW_EVENT, event->card->id, event->site, 0, 1);
 }
 
 void blyi_roll_remove_event(struct blyi_event *event)
@@ -73,6 +80,7 @@ void blyi_roll_remove_event(struct blyi_event *event)
     blyi_lock_take(&lock);
     blyi_list_remove(&event->roll_link);
     blyi_lock_drop(&lock);
+    blyi_tally_row(BLYI_ROW_EVENT, event->card->id, event->site, 0, -1);
 }
 
 /* One that is being freed (no reference left) waits for our lock to leave the list. */
@@ -105,6 +113,46 @@ struct blyi_event *blyi_roll_take_event(struct blyi_context *context)
     }
     blyi_lock_drop(&lock);
     return found;
+}
+
+static bool has_work(const struct blyi_stream *stream)
+{
+    return blyi_queue_completed(stream) < blyi_queue_issued(stream);
+}
+
+bool blyi_roll_has_work(const struct blyi_card *card)
+{
+    bool found = false;
+    blyi_lock_take(&lock);
+    BLYI_LIST_FOR(node, &roll_of_locked(card)->streams)
+    {
+        if (has_work(BLYI_CONTAINER(node, struct blyi_stream, roll_link))) {
+            found = true;
+            break;
+        }
+    }
+    blyi_lock_drop(&lock);
+    return found;
+}
+
+uint32_t blyi_roll_moment(const struct blyi_card *card, struct blyi_moment *moment, uint32_t room)
+{
+    uint32_t n = 0;
+    blyi_lock_take(&lock);
+    BLYI_LIST_FOR(node, &roll_of_locked(card)->streams)
+    {
+        const struct blyi_stream *stream = BLYI_CONTAINER(node, struct blyi_stream, roll_link);
+        if (!has_work(stream))
+            continue;
+        if (n < room) {
+            moment->at[n].stream = stream->handle;
+            moment->at[n].position = blyi_queue_issued(stream);
+        }
+        n++;
+    }
+    blyi_lock_drop(&lock);
+    moment->n = n < room ? n : room;
+    return n;
 }
 
 uint32_t blyi_roll_pending_events(struct blyi_card *card)
@@ -180,9 +228,13 @@ bly_status blyi_roll_no_stream(struct blyi_card *card)
     }
     blyi_lock_drop(&lock);
     blyi_mem_figures(card, &figures);
-    blyi_fail(BLY_E_NO_STREAM, "card %d: no stream left: %" PRIu32 "/%" PRIu64 " in use; ",
-              card->id, tally.total, card->model.streams);
+    uint64_t used = blyi_tally_used(card->id, BLYI_LIMIT_STREAMS);
+    blyi_fail(BLY_E_NO_STREAM, "card %d: no stream left: %" PRIu64 "/%" PRIu64 " in use; ",
+              card->id, used, card->model.streams);
+    if (tally.total < used)
+        blyi_fail_append("this process has %" PRIu32 "%s", tally.total, tally.total ? ", " : "");
     tell_sites(&tally);
+    blyi_tally_append_counts(card->id, BLYI_LIMIT_STREAMS);
     blyi_fail_append("; card memory free is %s, this is not a memory shortage",
                      blyi_size_text(figures.free, size));
     return BLY_E_NO_STREAM;
@@ -206,12 +258,17 @@ bly_status blyi_roll_no_event(struct blyi_card *card)
             safe++;
     }
     blyi_lock_drop(&lock);
+    uint64_t used = blyi_tally_used(card->id, BLYI_LIMIT_EVENTS);
     uint64_t age_s = (blyi_clock_ns() - tally.oldest_ns) / 1000000000u;
-    blyi_fail(BLY_E_NO_EVENT,
-              "card %d: no event id left: %" PRIu32 "/%" PRIu64 " in use; %" PRIu32
-              " complete, %" PRIu32 " pending; ",
-              card->id, tally.total, card->model.events, complete, tally.total - complete);
+    blyi_fail(BLY_E_NO_EVENT, "card %d: no event id left: %" PRIu64 "/%" PRIu64 " in use; ",
+              card->id, used, card->model.events);
+    if (tally.total < used)
+        blyi_fail_append("this process has %" PRIu32 ": ", tally.total);
+    blyi_fail_append("%" PRIu32 " complete, %" PRIu32 " pending; ", complete,
+                     tally.total - complete);
     tell_sites(&tally);
-    blyi_fail_append(", oldest %" PRIu64 " s ago; safe to destroy now: %" PRIu32, age_s, safe);
+    if (tally.total > 0)
+        blyi_fail_append(", oldest %" PRIu64 " s ago; safe to destroy now: %" PRIu32, age_s, safe);
+    blyi_tally_append_counts(card->id, BLYI_LIMIT_EVENTS);
     return BLY_E_NO_EVENT;
 }

@@ -12,6 +12,7 @@
 struct blyi_card;
 struct blyi_context;
 struct blyi_event;
+struct blyi_moment;
 struct blyi_stream;
 
 void blyi_roll_add_stream(struct blyi_stream *stream);
@@ -22,6 +23,11 @@ void blyi_roll_remove_event(struct blyi_event *event);
 struct blyi_event *blyi_roll_take_event(struct blyi_context *context);
 /* How many events that hold an id of the card have work queued. */
 uint32_t blyi_roll_pending_events(struct blyi_card *card);
+
+/* Whether some stream of the card has work queued; which, and behind which position that is:
+ * returns how many there are, writes at most `room`. */
+bool blyi_roll_has_work(const struct blyi_card *card);
+uint32_t blyi_roll_moment(const struct blyi_card *card, struct blyi_moment *moment, uint32_t room);
 
 /* E_NO_STREAM and E_NO_EVENT with their sentences: used / limit, by site, what can be done. */
 bly_status blyi_roll_no_stream(struct blyi_card *card);

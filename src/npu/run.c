@@ -7,16 +7,20 @@
 #include "npu/block.h"
 #include "npu/callback.h"
 #include "npu/card.h"
+#include "npu/copy_indirect.h"
 #include "npu/copy_inside.h"
 #include "npu/engine.h"
 #include "npu/event_inside.h"
 #include "npu/exception.h"
+#include "npu/graph_inside.h"
 #include "npu/host_thread.h"
 #include "npu/kernel.h"
 #include "npu/notify.h"
 #include "npu/queue.h"
 #include "npu/reduce.h"
 #include "npu/report.h"
+#include "npu/source.h"
+#include "npu/told.h"
 #include "npu/value.h"
 
 #define QUANTUM 64 /* tasks of one stream before the engine looks for a more urgent one */
@@ -28,6 +32,7 @@ static enum blyi_engine_kind engine_of(const struct blyi_task *task)
     switch ((enum blyi_task_kind)task->kind) {
     case BLYI_TASK_COPY:
     case BLYI_TASK_COPY2D:
+    case BLYI_TASK_COPY_INDIRECT:
     case BLYI_TASK_SET:
     case BLYI_TASK_REDUCE:
         return BLYI_ENGINE_COPY;
@@ -44,10 +49,12 @@ static enum step run_wait(struct blyi_stream *stream, struct blyi_task *task, bl
     struct blyi_event *event = task->u.event.event;
     struct blyi_stream *after = task->u.event.after;
     uint64_t deadline = 0;
+    if (unlikely(event->signal != NULL))
+        return blyi_event_run_shared_wait(stream, task, status) ? STEP_DONE : STEP_GONE;
     for (;;) {
         bool passed = event->modern
-                          ? after == NULL || blyi_queue_completed(after) > task->u.event.position
-                          : __atomic_load_n(&event->flag, __ATOMIC_ACQUIRE) != 0;
+                          ? after == NULL || blyi_queue_passed(after, task->u.event.position)
+                          : blyi_event_is_flagged(event);
         if (passed)
             break;
         if (!blyi_block_deadline(stream, task->u.event.timeout_ns, &deadline)) {
@@ -78,12 +85,17 @@ static enum step run_task(struct blyi_stream *stream, struct blyi_task *task, bl
     case BLYI_TASK_SET:
         *status = blyi_copy_task(stream, task);
         break;
+    case BLYI_TASK_COPY_INDIRECT:
+        *status = blyi_copy_indirect_task(stream, task);
+        break;
     case BLYI_TASK_NOTIFY_RECORD:
+        blyi_task_tell_signal(stream);
         blyi_notify_run_record(task);
         break;
     case BLYI_TASK_NOTIFY_WAIT:
         return blyi_notify_run_wait(stream, task, status) ? STEP_DONE : STEP_GONE;
     case BLYI_TASK_VALUE_WRITE:
+        blyi_task_tell_signal(stream);
         blyi_value_run_write(stream, task, status);
         break;
     case BLYI_TASK_VALUE_WAIT:
@@ -94,6 +106,8 @@ static enum step run_task(struct blyi_stream *stream, struct blyi_task *task, bl
     case BLYI_TASK_KERNEL:
         return blyi_kernel_run(stream, task, status) ? STEP_DONE : STEP_LOST;
     case BLYI_TASK_RECORD:
+        if (!task->u.event.event->modern)
+            blyi_task_tell_signal(stream);
         blyi_event_recorded(task->u.event.event, stream,
                             __atomic_load_n(&stream->completed, __ATOMIC_RELAXED));
         break;
@@ -106,6 +120,8 @@ static enum step run_task(struct blyi_stream *stream, struct blyi_task *task, bl
         return blyi_host_thread_push(stream) ? STEP_GONE : STEP_DONE;
     case BLYI_TASK_CALLBACK:
         return blyi_report_deliver(stream, task) ? STEP_GONE : STEP_DONE;
+    default:
+        return blyi_graph_run(stream, task, status) ? STEP_DONE : STEP_GONE;
     }
     return STEP_DONE;
 }
@@ -118,7 +134,7 @@ static void retire(struct blyi_stream *stream)
     blyi_queue_end(stream);
 }
 
-enum blyi_run blyi_stream_run(struct blyi_stream *stream, enum blyi_engine_kind kind)
+enum blyi_run_result blyi_stream_run(struct blyi_stream *stream, enum blyi_engine_kind kind)
 {
     for (int n = 0; n < QUANTUM; n++) {
         struct blyi_task *task = blyi_queue_head(stream);
@@ -128,11 +144,16 @@ enum blyi_run blyi_stream_run(struct blyi_stream *stream, enum blyi_engine_kind 
         uint32_t control = blyi_queue_control(stream);
         if (unlikely(control & BLYI_CONTROL_PAUSED) && blyi_block_paused(stream))
             return BLYI_RUN_GONE;
-        if (unlikely(task->kind == BLYI_TASK_RETIRE)) {
-            retire(stream);
-            return BLYI_RUN_GONE;
-        }
         bly_status status = BLY_OK;
+        bool has_run = true;
+        if (unlikely(task->kind >= BLYI_TASK_RARE)) {
+            if (task->kind == BLYI_TASK_RETIRE) {
+                retire(stream);
+                return BLYI_RUN_GONE;
+            }
+            if (task->kind == BLYI_TASK_NODE)
+                status = blyi_node_become(stream, task);
+        }
         if (likely((blyi_queue_control(stream) & BLYI_CONTROL_SKIP) == 0)) {
             enum blyi_engine_kind wanted = engine_of(task);
             if (wanted != BLYI_ENGINE_ANY && wanted != kind) {
@@ -146,8 +167,14 @@ enum blyi_run blyi_stream_run(struct blyi_stream *stream, enum blyi_engine_kind 
             if (unlikely(status != BLY_OK))
                 blyi_exception_tell(stream, task, status);
         } else {
+            has_run = false;
             stream->began_ns = 0; /* of a wait that was dropped */
+            if (unlikely(task->kind > BLYI_TASK_RARE))
+                status = blyi_graph_dropped(task);
         }
+        if (unlikely(task->kind == BLYI_TASK_COPY && task->u.copy.kept != NULL) && has_run)
+            blyi_source_compare(stream, task);
+        blyi_queue_tell_done(stream, status, has_run);
         blyi_queue_discard(task);
         blyi_queue_complete(stream, status);
     }
@@ -159,6 +186,7 @@ void blyi_stream_lost(struct blyi_stream *stream)
     struct blyi_task *task = blyi_queue_head(stream);
     bly_status status = blyi_kernel_failed(stream, task);
     blyi_exception_tell(stream, task, status);
+    blyi_queue_tell_done(stream, status, true);
     blyi_queue_discard(task);
     blyi_queue_complete(stream, status);
 }

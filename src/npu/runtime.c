@@ -22,10 +22,15 @@
 #include "npu/event.h"
 #include "npu/fault.h"
 #include "npu/guard.h"
+#include "npu/ledger.h"
 #include "npu/host_access.h"
 #include "npu/memory.h"
+#include "npu/tell.h"
 #include "npu/watch.h"
 #include "npu/peer.h"
+#include "npu/service.h"
+#include "npu/signal.h"
+#include "npu/snapshot.h"
 #include "npu/vmm.h"
 #include "npu/window.h"
 
@@ -43,6 +48,10 @@ static void forked(void)
     __atomic_store_n(&state, STATE_FORKED, __ATOMIC_RELEASE);
     blyi_window_forget_all();
     blyi_backing_forget_all();
+    blyi_ledger_forget();
+    blyi_service_forget();
+    blyi_signal_forget();
+    blyi_snapshot_forget();
 }
 
 static void read_options(void)
@@ -69,6 +78,7 @@ static bly_status start_locked(void)
     read_options();
     blyi_guard_start();
     blyi_host_access_watch();
+    blyi_tell_start();
     return BLY_OK;
 }
 
@@ -116,11 +126,17 @@ void blyi_runtime_finalise(void)
 {
     if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) != STATE_UP)
         return;
+    if (blyi_snapshot_pass() != BLY_OK) { /* its memory could not be given back */
+        blyi_log(BLYI_LOG_WARN, "the runtime is not finalised: %s", blyi_fail_text());
+        return;
+    }
     blyi_context_finalise();
     blyi_device_finalise();
     blyi_vmm_finalise();
     blyi_peer_reset();
     blyi_engine_stop_all();
+    blyi_service_stop();
     blyi_event_set_wait_timeout(0);
     blyi_watch_set_default(0);
+    blyi_snapshot_end();
 }

@@ -23,8 +23,13 @@ enum blyi_short { /* what the request needed */
  * NULL: for the program. */
 bly_status blyi_shortage_card_locked(struct blyi_card *card, uint64_t asked, uint64_t backed,
                                      enum blyi_short kind, const char *what);
+/* What is free on the card, and the largest request of this kind that would find room. */
+void blyi_shortage_room_locked(struct blyi_card *card, enum blyi_short kind, uint64_t *free,
+                               uint64_t *usable);
 /* E_CAP: `backed` bytes more would pass BELAY_CAP. */
 bly_status blyi_shortage_cap_locked(struct blyi_card *card, uint64_t asked, uint64_t backed,
                                     const char *what);
+/* For a pool's sentence: what of the card is not in pools. With no lock held. */
+void blyi_shortage_append_others(struct blyi_card *card);
 
 #endif

@@ -5,6 +5,7 @@
  */
 #include "npu/span.h"
 #include "npu/card.h"
+#include "npu/stock.h"
 #include "base/assert.h"
 #include "base/compiler.h"
 
@@ -17,34 +18,30 @@ bool blyi_run_take(struct blyi_card *card, enum blyi_short kind, uint32_t left,
     switch (kind) {
     case BLYI_SHORT_GIANT:
         run->count = BLYI_GIANT_FRAMES;
-        return blyi_frames_take_run(card->frames, BLYI_GIANT_FRAMES, BLYI_GIANT_FRAMES,
-                                    &run->first);
+        return blyi_stock_take_run(card->stock, BLYI_GIANT_FRAMES, BLYI_GIANT_FRAMES, &run->first);
     case BLYI_SHORT_RUN:
-        return blyi_frames_take_run(card->frames, left, 1, &run->first);
+        return blyi_stock_take_run(card->stock, left, 1, &run->first);
     case BLYI_SHORT_GIANT_RUN:
-        return blyi_frames_take_run(card->frames, left, BLYI_GIANT_FRAMES, &run->first);
+        return blyi_stock_take_run(card->stock, left, BLYI_GIANT_FRAMES, &run->first);
     case BLYI_SHORT_LOW:
-        return blyi_frames_take_below(card->frames, left, LOW_FRAMES, &run->first);
+        return blyi_stock_take_below(card->stock, left, LOW_FRAMES, &run->first);
     case BLYI_SHORT_NORMAL:
     case BLYI_SHORT_HUGE:
         break;
     }
-    run->count =
-        blyi_frames_take(card->frames, left, blyi_backing_prefer(card->backing), &run->first);
+    run->count = blyi_stock_take(card->stock, left, &run->first);
     return run->count > 0;
 }
 
 void blyi_run_give(struct blyi_card *card, struct blyi_run run)
 {
-    blyi_frames_give(card->frames, run.first, run.count);
-    blyi_backing_retire(card->backing, run.first, run.count);
+    blyi_stock_give(card->stock, run.first, run.count);
 }
 
 static bly_status map_run(struct blyi_card *card, struct blyi_run run, uintptr_t address,
                           uint64_t flags)
 {
     bool committed;
-    blyi_backing_reuse(card->backing, run.first, run.count);
     uint32_t same = blyi_backing_span(card->backing, run.first, run.count, &committed);
     if (committed)
         flags |= BLYI_ENTRY_COMMITTED;
@@ -61,30 +58,23 @@ static bly_status map_run(struct blyi_card *card, struct blyi_run run, uintptr_t
     return BLY_OK;
 }
 
-/* Gives back the frames that the entries name. They may become spare while still mapped: the
- * card's lock keeps them from anybody else until the mapping is gone. */
-static void give_frames(struct blyi_card *card, uintptr_t address, uint32_t n)
+static void give_run(void *arg, uint32_t first, uint32_t count)
 {
-    struct blyi_run run = {0, 0};
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t frame =
-            blyi_entry_frame(blyi_window_entry(card->window, address + i * BLYI_GRANULE));
-        if (run.count > 0 && frame == run.first + run.count) {
-            run.count++;
-            continue;
-        }
-        if (run.count > 0)
-            blyi_run_give(card, run);
-        run = (struct blyi_run){frame, 1};
-    }
-    if (run.count > 0)
-        blyi_run_give(card, run);
+    blyi_run_give(arg, (struct blyi_run){first, count});
+}
+
+/* The frames go back once nothing leads to them any more: another process may take them at once. */
+static void unmap_and_give(struct blyi_card *card, uintptr_t address, uint32_t n)
+{
+    if (blyi_window_unmap_each(card->window, address, n, give_run, card))
+        blyi_window_give(card->window, address, n);
+    blyi_backing_settle(card->backing);
 }
 
 bly_status blyi_span_take(struct blyi_card *card, const struct blyi_span_request *request,
                           uintptr_t *address, bool *short_of_frames)
 {
-    *short_of_frames = blyi_frames_free(card->frames) < request->n;
+    *short_of_frames = blyi_stock_free(card->stock) < request->n;
     if (*short_of_frames)
         return BLY_E_NO_MEMORY;
     bool giant = request->kind == BLYI_SHORT_GIANT || request->kind == BLYI_SHORT_GIANT_RUN;
@@ -128,17 +118,13 @@ give:
     if (run.count > 0)
         blyi_run_give(card, run);
     if (mapped > 0)
-        give_frames(card, base, mapped);
-    if (mapped == 0 || blyi_window_unmap(card->window, base, request->n))
+        unmap_and_give(card, base, request->n);
+    else
         blyi_window_give(card->window, base, request->n);
-    blyi_backing_settle(card->backing);
     return status;
 }
 
 void blyi_span_give(struct blyi_card *card, uintptr_t address, uint32_t n)
 {
-    give_frames(card, address, n);
-    if (blyi_window_unmap(card->window, address, n))
-        blyi_window_give(card->window, address, n);
-    blyi_backing_settle(card->backing);
+    unmap_and_give(card, address, n);
 }

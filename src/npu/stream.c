@@ -5,6 +5,7 @@
 #include "npu/stream.h"
 
 #include <inttypes.h>
+#include "base/ended.h"
 #include "base/fail.h"
 #include "base/handle.h"
 #include "base/log.h"
@@ -14,12 +15,14 @@
 #include "npu/card.h"
 #include "npu/context.h"
 #include "npu/context_inside.h"
+#include "npu/graph_inside.h"
 #include "npu/host_thread.h"
 #include "npu/kernel.h"
 #include "npu/queue.h"
 #include "npu/report.h"
 #include "npu/roll.h"
 #include "npu/runtime.h"
+#include "npu/snapshot.h"
 
 #define FLAGS_KNOWN     0x3fu
 #define PRIORITY_LOWEST 7u
@@ -32,8 +35,10 @@ void blyi_stream_listen(blyi_stream_fn fn)
     __atomic_store_n(&listener, fn, __ATOMIC_RELEASE);
 }
 
-static void tell(void *handle, bool ends)
+static void tell(uint32_t flags, void *handle, bool ends)
 {
+    if (flags & BLYI_STREAM_INSIDE)
+        return;
     blyi_stream_fn fn = __atomic_load_n(&listener, __ATOMIC_ACQUIRE);
     if (unlikely(fn != NULL))
         fn(handle, ends);
@@ -49,6 +54,7 @@ static void handle_gone(void *object)
 static bly_status join(const struct blyi_context_here *here, struct blyi_stream *stream)
 {
     struct blyi_context *context = here->context;
+    bool is_inside = (stream->flags & BLYI_STREAM_INSIDE) != 0;
     blyi_lock_take(&context->lock);
     bly_status status = stream->is_default ? BLY_OK : blyi_context_still_locked(here);
     if (status == BLY_OK) {
@@ -58,7 +64,10 @@ static bly_status join(const struct blyi_context_here *here, struct blyi_stream 
         if (context->failed != BLY_OK)
             __atomic_fetch_or(&stream->control, BLYI_CONTROL_FAILED, __ATOMIC_RELEASE);
         BLYI_PROBE(STREAM_CREATE, .card = here->card->id, .stream = stream->id,
-                   .site = stream->site, .aux = stream->is_default);
+                   .site = stream->site,
+                   .aux = stream->is_default ? 1
+                          : is_inside        ? 2
+                                             : 0);
     }
     blyi_lock_drop(&context->lock);
     return status;
@@ -91,7 +100,7 @@ bly_status blyi_stream_make(const struct blyi_context_here *here, uint32_t prior
         blyi_handle_remove(BLYI_HANDLE_STREAM, made);
         return status;
     }
-    tell(made, false);
+    tell(flags, made, false);
     *handle = made;
     *out = stream;
     return BLY_OK;
@@ -100,7 +109,9 @@ bly_status blyi_stream_make(const struct blyi_context_here *here, uint32_t prior
 bly_status blyi_stream_create(uint32_t priority, uint32_t flags, uint32_t site, void **handle)
 {
     struct blyi_context_here here;
-    bly_status status = blyi_context_look(&here, site);
+    bly_status status = blyi_snapshot_pass();
+    if (status == BLY_OK)
+        status = blyi_context_look(&here, site);
     if (status != BLY_OK)
         return status;
     if (!blyi_card_take_stream(here.card))
@@ -144,7 +155,9 @@ static bly_status other_context(const struct blyi_stream *stream,
 
 bly_status blyi_stream_pin(void *handle, struct blyi_stream **out)
 {
-    bly_status status = blyi_stream_pin_own(handle, out);
+    bly_status status = blyi_snapshot_pass();
+    if (status == BLY_OK)
+        status = blyi_stream_pin_own(handle, out);
     if (likely(status == BLY_OK)) {
         status = blyi_context_failure((*out)->context);
         if (unlikely(status != BLY_OK))
@@ -177,10 +190,15 @@ void blyi_stream_unpin(struct blyi_stream *stream)
     blyi_handle_put(stream->handle);
 }
 
+void blyi_stream_settle(struct blyi_stream *stream)
+{
+    if (blyi_queue_await(stream, blyi_queue_issued(stream), 0) != BLY_OK)
+        blyi_fail_clear();
+}
+
 void blyi_stream_end(struct blyi_stream *stream, bool force, bool by_reset)
 {
-    bool inside = blyi_callback_is_inside(stream);
-    tell(stream->handle, true);
+    tell(stream->flags, stream->handle, true);
     if (force) {
         blyi_stream_drop_begin(stream); /* without an end */
         blyi_block_control(stream, 0, BLYI_CONTROL_PAUSED);
@@ -189,10 +207,12 @@ void blyi_stream_end(struct blyi_stream *stream, bool force, bool by_reset)
     blyi_report_withdraw(stream);
     if (blyi_handle_remove(BLYI_HANDLE_STREAM, stream->handle) != BLY_OK)
         blyi_fail_clear();
+    blyi_ended_add();
     blyi_queue_retire(stream);
+    if (force)
+        blyi_stream_drop_wait(stream);
     /* Work that runs ends first; user code that destroys its own stream is part of that work. */
-    if (!inside)
-        blyi_queue_await(stream, blyi_queue_issued(stream), 0);
+    blyi_stream_settle(stream);
     /* Now only: a teardown beside us waits for the work of the streams that it finds. */
     blyi_context_forget(stream->context, stream);
     if (__atomic_load_n(&stream->failed, __ATOMIC_ACQUIRE)) {
@@ -211,7 +231,9 @@ void blyi_stream_end(struct blyi_stream *stream, bool force, bool by_reset)
 bly_status blyi_stream_destroy(void *handle, bool force)
 {
     struct blyi_context_here here;
-    bly_status status = blyi_context_look(&here, 0);
+    bly_status status = blyi_snapshot_pass();
+    if (status == BLY_OK)
+        status = blyi_context_look(&here, 0);
     if (status != BLY_OK)
         return status;
     struct blyi_stream *stream = blyi_handle_get(BLYI_HANDLE_STREAM, handle);
@@ -223,48 +245,75 @@ bly_status blyi_stream_destroy(void *handle, bool force)
         status = blyi_fail(
             BLY_E_INVALID,
             "stream %" PRIu32 " is the default stream of its context and ends with it", stream->id);
+    else if (blyi_queue_divert(stream) != NULL && blyi_divert_refuse_end(stream) != BLY_OK)
+        status = blyi_fail_code();
     else if (__atomic_exchange_n(&stream->closing, 1, __ATOMIC_ACQ_REL) != 0)
         status = blyi_fail(BLY_E_HANDLE, "stream %" PRIu32 " is being destroyed", stream->id);
     if (status == BLY_OK) {
-        if (!force && !blyi_callback_is_inside(stream))
-            blyi_queue_await(stream, blyi_queue_issued(stream), 0);
+        if (!force)
+            blyi_stream_settle(stream);
         blyi_stream_end(stream, force, false);
     }
     blyi_handle_put(handle);
     return status;
 }
 
-bly_status blyi_stream_id(void *handle, int32_t *id)
+bly_status blyi_stream_with(void *handle, bly_status (*fn)(struct blyi_stream *stream, void *arg),
+                            void *arg)
 {
     struct blyi_stream *stream;
     bly_status status = blyi_stream_pin_any(handle, &stream);
     if (status != BLY_OK)
         return status;
-    *id = (int32_t)stream->id;
+    status = fn(stream, arg);
     blyi_stream_unpin(stream);
+    return status;
+}
+
+static bly_status read_id(struct blyi_stream *stream, void *id)
+{
+    *(int32_t *)id = (int32_t)stream->id;
+    return BLY_OK;
+}
+
+bly_status blyi_stream_check(void *handle, int *card)
+{
+    struct blyi_stream *stream;
+    if (handle == NULL)
+        return blyi_fail(BLY_E_HANDLE, "stream is NULL, which is no stream here");
+    bly_status status = blyi_stream_pin(handle, &stream);
+    if (status != BLY_OK)
+        return status;
+    *card = stream->card->id;
+    blyi_stream_unpin(stream);
+    return BLY_OK;
+}
+
+bly_status blyi_stream_id(void *handle, int32_t *id)
+{
+    return blyi_stream_with(handle, read_id, id);
+}
+
+static bly_status read_priority(struct blyi_stream *stream, void *priority)
+{
+    *(uint32_t *)priority = stream->priority;
     return BLY_OK;
 }
 
 bly_status blyi_stream_priority(void *handle, uint32_t *priority)
 {
-    struct blyi_stream *stream;
-    bly_status status = blyi_stream_pin_any(handle, &stream);
-    if (status != BLY_OK)
-        return status;
-    *priority = stream->priority;
-    blyi_stream_unpin(stream);
+    return blyi_stream_with(handle, read_priority, priority);
+}
+
+static bly_status read_flags(struct blyi_stream *stream, void *flags)
+{
+    *(uint32_t *)flags = stream->flags & ~BLYI_STREAM_INSIDE;
     return BLY_OK;
 }
 
 bly_status blyi_stream_flags(void *handle, uint32_t *flags)
 {
-    struct blyi_stream *stream;
-    bly_status status = blyi_stream_pin_any(handle, &stream);
-    if (status != BLY_OK)
-        return status;
-    *flags = stream->flags;
-    blyi_stream_unpin(stream);
-    return BLY_OK;
+    return blyi_stream_with(handle, read_flags, flags);
 }
 
 bly_status blyi_stream_nop(void *handle)
@@ -274,28 +323,31 @@ bly_status blyi_stream_nop(void *handle)
     if (status != BLY_OK)
         return status;
     struct blyi_task task = {.kind = BLYI_TASK_NOP};
-    status = blyi_queue_submit(stream, &task, NULL);
+    status = blyi_queue_submit(stream, &task);
     blyi_stream_unpin(stream);
     return status;
 }
 
-static bly_status set_paused(void *handle, bool paused)
+static bly_status set_paused(struct blyi_stream *stream, void *arg)
 {
-    struct blyi_stream *stream;
-    bly_status status = blyi_stream_pin_any(handle, &stream);
-    if (status != BLY_OK)
-        return status;
-    blyi_block_control(stream, paused ? BLYI_CONTROL_PAUSED : 0, paused ? 0 : BLYI_CONTROL_PAUSED);
-    blyi_stream_unpin(stream);
+    (void)arg;
+    blyi_block_control(stream, BLYI_CONTROL_PAUSED, 0);
     return BLY_OK;
 }
 
 bly_status blyi_stream_pause(void *handle)
 {
-    return set_paused(handle, true);
+    return blyi_stream_with(handle, set_paused, NULL);
+}
+
+static bly_status clear_paused(struct blyi_stream *stream, void *arg)
+{
+    (void)arg;
+    blyi_block_control(stream, 0, BLYI_CONTROL_PAUSED);
+    return BLY_OK;
 }
 
 bly_status blyi_stream_resume(void *handle)
 {
-    return set_paused(handle, false);
+    return blyi_stream_with(handle, clear_paused, NULL);
 }

@@ -16,6 +16,9 @@
 #define BLYI_STREAM_PERSISTENT      0x04u
 #define BLYI_STREAM_CPU_SCHEDULE    0x10u
 #define BLYI_STREAM_DEVICE_USE_ONLY 0x20u
+/* Ours: a stream that executes a graph's tasks. */
+#define BLYI_STREAM_INSIDE 0x10000u
+#define BLYI_STREAM_MARK   0x20000u /* counts records that graphs make; nothing runs on it */
 
 /* In the current context. priority is clamped to 0 (highest) .. 7. E_NO_STREAM: sentence with
  * used / limit and who made them, by site; E_NO_CONTEXT, E_HOST_MEMORY. [any] */
@@ -32,6 +35,10 @@ bly_status blyi_stream_query(void *handle, bool *complete);
 bly_status blyi_stream_id(void *handle, int32_t *id);              /* NULL allowed */
 bly_status blyi_stream_priority(void *handle, uint32_t *priority); /* NULL allowed */
 bly_status blyi_stream_flags(void *handle, uint32_t *flags);       /* NULL allowed */
+
+/* The card of a stream that new work may be given to. NULL is no stream. E_STREAM_CONTEXT: not in
+ * the current context; E_HANDLE, E_NO_CONTEXT. */
+bly_status blyi_stream_check(void *handle, int *card);
 
 /* One listener hears of each stream (default ones too) behind its making and before its end,
  * without a lock held; NULL: none. */

@@ -3,6 +3,7 @@
  * use.c - where an address lies, and the check that every copy, set and task makes before it
  * touches card memory.
  */
+#include "npu/away.h"
 #include "npu/card.h"
 #include "npu/freed.h"
 #include "npu/mem_block.h"
@@ -10,7 +11,9 @@
 #include "npu/mapping.h"
 #include "npu/partial.h"
 #include "npu/peer.h"
+#include "npu/poison.h"
 #include "npu/registered.h"
+#include "npu/share.h"
 #include "npu/window.h"
 #include "base/clock.h"
 #include "base/fail.h"
@@ -32,7 +35,7 @@ static enum blyi_place place_reserved(const struct blyi_window *window, uintptr_
                                       int *card)
 {
     uint64_t entry = blyi_window_entry(window, address);
-    int owner = entry & BLYI_ENTRY_MAPPED ? blyi_entry_owner(entry) : -1;
+    int owner = entry & (BLYI_ENTRY_MAPPED | BLYI_ENTRY_AWAY) ? blyi_entry_owner(entry) : -1;
     if (owner == BLYI_OWNER_HOST)
         return BLYI_PLACE_PINNED;
     if (card)
@@ -70,8 +73,12 @@ static uintptr_t find_bad_locked(struct blyi_card *card, const struct range *ran
         uint64_t entry = blyi_window_entry(card->window, at);
         if (!allows(entry, range->access))
             return at;
-        if (entry & BLYI_ENTRY_PARTIAL) {
-            uintptr_t stop = range->end < next ? range->end : next;
+        uintptr_t stop = range->end < next ? range->end : next;
+        if (entry & BLYI_ENTRY_PAGES) {
+            uintptr_t bad = blyi_import_bad_locked(card, at, stop);
+            if (bad < stop)
+                return bad;
+        } else if (entry & BLYI_ENTRY_PARTIAL) {
             uint32_t first = (uint32_t)((at - granule) / BLYI_PAGE_SIZE);
             uint32_t end = (uint32_t)((stop - granule + BLYI_PAGE_SIZE - 1) / BLYI_PAGE_SIZE);
             uint32_t bad =
@@ -97,6 +104,7 @@ void blyi_mem_append_why_locked(struct blyi_card *card, uintptr_t bad)
                          blyi_site_text(block->site, b));
         return;
     }
+    blyi_import_append_near_locked(card, bad);
     const struct blyi_freed_block *freed = blyi_freed_find(card->freed, bad);
     if (freed)
         blyi_fail_append("; freed %s: block 0x%" PRIxPTR " of %s made at %s",
@@ -162,9 +170,11 @@ static bly_status commit_step_locked(struct blyi_card *card, struct range *range
 static bly_status use_slowly(struct blyi_card *card, struct range *range)
 {
     uintptr_t at = blyi_align_down(range->rest, BLYI_GRANULE);
-    blyi_card_lock(card);
+    bly_status status = blyi_card_lock_present(card);
+    if (status != BLY_OK)
+        return status;
     uintptr_t bad = find_bad_locked(card, range);
-    bly_status status = bad < range->end ? fail_locked(card, range, bad) : BLY_OK;
+    status = bad < range->end ? fail_locked(card, range, bad) : BLY_OK;
     while (status == BLY_OK) {
         status = commit_step_locked(card, range, &at);
         if (at >= range->end)
@@ -191,13 +201,9 @@ static bly_status use_beyond(const struct blyi_window *w, uintptr_t start, uint6
                      blyi_size_text(size, text), start);
 }
 
-bly_status blyi_mem_use_by(const void *address, uint64_t size, enum blyi_access access,
-                           int accessor)
+static bly_status use_live(const struct blyi_window *w, uintptr_t start, uint64_t size,
+                           enum blyi_access access, int accessor)
 {
-    uintptr_t start = (uintptr_t)address;
-    const struct blyi_window *w = blyi_window_find(start);
-    if (size == 0 || !w || w->owner == BLYI_WINDOW_PINNED)
-        return BLY_OK;
     bool reserved = w->owner == BLYI_WINDOW_VMM;
     struct blyi_card *card = reserved ? NULL : blyi_card_get(w->owner);
     if ((!reserved && !card) || size > w->size - (start - w->base))
@@ -206,8 +212,11 @@ bly_status blyi_mem_use_by(const void *address, uint64_t size, enum blyi_access 
         if (reserved)
             return blyi_mapping_use(start, size, access, accessor);
         bly_status status = blyi_peer_use(accessor, w->owner);
-        if (status != BLY_OK)
+        if (unlikely(status != BLY_OK)) {
+            BLYI_PROBE(PEER_FAIL, .card = accessor, .address = start, .size = size, .asked = size,
+                       .aux = w->owner);
             return status;
+        }
     }
 
     /* No lock: a whole frame that is committed stays so until its block is freed or unmapped, and
@@ -225,6 +234,19 @@ bly_status blyi_mem_use_by(const void *address, uint64_t size, enum blyi_access 
         return blyi_mapping_use(start, size, access, -1);
     struct range range = {start, end, access, at > start ? at : start};
     return use_slowly(card, &range);
+}
+
+bly_status blyi_mem_use_by(const void *address, uint64_t size, enum blyi_access access,
+                           int accessor)
+{
+    uintptr_t start = (uintptr_t)address;
+    const struct blyi_window *w = blyi_window_find(start);
+    if (size == 0 || !w || w->owner == BLYI_WINDOW_PINNED)
+        return BLY_OK;
+    bly_status status = use_live(w, start, size, access, accessor);
+    if (blyi_poison_any() && status == BLY_OK)
+        status = blyi_poison_touch(start, size, (access & BLYI_WRITE) != 0);
+    return status;
 }
 
 bly_status blyi_mem_recheck(const void *address, enum blyi_access access)

@@ -29,7 +29,7 @@ static bly_status queue(void *address, const struct blyi_task *task, void *handl
     else if (task->kind == BLYI_TASK_VALUE_WAIT && blyi_block_need_timer() != 0)
         status = blyi_fail(BLY_E_SYSTEM, "the thread that looks at words cannot be made");
     if (status == BLY_OK)
-        status = blyi_queue_submit(stream, task, NULL);
+        status = blyi_queue_submit(stream, task);
     blyi_stream_unpin(stream);
     return status;
 }
@@ -62,11 +62,13 @@ static void load(void *arg)
 {
     struct word *word = arg;
     word->value = __atomic_load_n(word->address, __ATOMIC_ACQUIRE);
+    blyi_order_acquire(word->address);
 }
 
 static void store(void *arg)
 {
     struct word *word = arg;
+    blyi_order_release(word->address);
     __atomic_store_n(word->address, word->value, __ATOMIC_RELEASE);
 }
 

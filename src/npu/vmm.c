@@ -2,9 +2,11 @@
  *
  * vmm.c - the window of reserved addresses, the host's frames, figures, audit.
  */
+#include "npu/away.h"
 #include "npu/card.h"
 #include "npu/host_room.h"
 #include "npu/runtime.h"
+#include "npu/snapshot.h"
 #include "npu/vmm_inside.h"
 #include "base/assert.h"
 #include "base/clock.h"
@@ -69,7 +71,7 @@ bly_status blyi_vmm_open_host_locked(void)
     void *memory = blyi_host_calloc(1, blyi_frames_footprint(n));
     if (!memory)
         return blyi_fail(BLY_E_HOST_MEMORY, "no host memory for the state of %u frames", n);
-    bly_status status = blyi_backing_create(BLYI_BACKING_HOST, n, &blyi_vmm.host_backing);
+    bly_status status = blyi_backing_create(BLYI_BACKING_HOST, n, -1, NULL, &blyi_vmm.host_backing);
     if (status != BLY_OK) {
         blyi_host_free(memory);
         return status;
@@ -142,7 +144,9 @@ static bly_status take_locked(uint64_t size, uintptr_t expect, uintptr_t *addres
 bly_status blyi_vmm_reserve(uint64_t size, uintptr_t expect, uint32_t flags, uint32_t site,
                             uintptr_t *address)
 {
-    bly_status alive = blyi_runtime_check();
+    bly_status alive = blyi_snapshot_pass();
+    if (alive == BLY_OK)
+        alive = blyi_runtime_check();
     if (alive != BLY_OK)
         return alive;
     char text[BLYI_SIZE_TEXT];
@@ -156,6 +160,7 @@ bly_status blyi_vmm_reserve(uint64_t size, uintptr_t expect, uint32_t flags, uin
         return blyi_fail(BLY_E_HOST_MEMORY, "no host memory to describe reserved addresses");
     uintptr_t at;
     r->size = blyi_align_up(size, BLYI_GRANULE);
+    r->of_pool = (flags & BLYI_RESERVE_POOL) != 0;
     r->site = site;
     r->time_ns = blyi_clock_ns();
     blyi_lock_take(&blyi_vmm.lock);
@@ -163,8 +168,9 @@ bly_status blyi_vmm_reserve(uint64_t size, uintptr_t expect, uint32_t flags, uin
     if (status == BLY_OK) {
         blyi_tree_insert(&blyi_vmm.reservations, &r->node, at, 0);
         blyi_vmm.reserved += r->size;
-        BLYI_PROBE(VA_RESERVE, .card = -1, .address = at, .size = r->size, .asked = size,
-                   .site = site);
+        if (!r->of_pool)
+            BLYI_PROBE(VA_RESERVE, .card = -1, .address = at, .size = r->size, .asked = size,
+                       .site = site);
         *address = at;
     }
     blyi_lock_drop(&blyi_vmm.lock);
@@ -206,14 +212,17 @@ static void drop_reservation_locked(struct blyi_reservation *r, uint32_t site, b
     blyi_vmm.reserved -= r->size;
     if (!r->broken)
         blyi_window_give(blyi_vmm.window, r->node.key, r->size / BLYI_GRANULE);
-    BLYI_PROBE(VA_RELEASE, .card = -1, .address = r->node.key, .size = r->size, .site = site,
-               .aux = finalise);
+    if (!r->of_pool)
+        BLYI_PROBE(VA_RELEASE, .card = -1, .address = r->node.key, .size = r->size, .site = site,
+                   .aux = finalise);
     blyi_host_free(r);
 }
 
 bly_status blyi_vmm_release(uintptr_t address, uint32_t site)
 {
-    bly_status alive = blyi_runtime_check();
+    bly_status alive = blyi_snapshot_pass();
+    if (alive == BLY_OK)
+        alive = blyi_runtime_check();
     if (alive != BLY_OK)
         return alive;
     bly_status status = BLY_OK;
@@ -241,9 +250,21 @@ bool blyi_vmm_find(uintptr_t address, struct blyi_reservation_info *out)
                                               .size = r->size,
                                               .site = r->site,
                                               .time_ns = r->time_ns,
-                                              .n_mappings = r->n_mappings};
+                                              .n_mappings = r->n_mappings,
+                                              .of_pool = r->of_pool};
     blyi_lock_drop(&blyi_vmm.lock);
     return r != NULL;
+}
+
+bly_status blyi_vmm_check_own(uintptr_t address)
+{
+    struct blyi_reservation_info range;
+    if (!blyi_vmm_find(address, &range) || !range.of_pool)
+        return BLY_OK;
+    return blyi_fail(BLY_E_INVALID,
+                     "0x%" PRIxPTR " is an address of a memory pool, which alone maps and unmaps "
+                     "there",
+                     address);
 }
 
 void blyi_vmm_figures(int id, struct blyi_vmm_figures *out)
@@ -288,7 +309,7 @@ void blyi_vmm_finalise(void)
     if (blyi_runtime_is_forked())
         return;
     struct blyi_tree_node *node;
-    blyi_lock_take(&blyi_vmm.lock);
+    blyi_vmm_lock_teardown();
     while ((node = blyi_tree_first(&blyi_vmm.mappings)) != NULL)
         blyi_mapping_remove_locked(blyi_mapping_of(node), 0, true);
     blyi_physical_free_list_locked(&blyi_vmm.host);
@@ -306,6 +327,8 @@ static bool audit_mapping(const struct blyi_mapping *m)
     bool own = p->card && (m->cards >> p->card->id & 1);
     if (m->mapped != (m->cards != 0 || m->host) || (p->refs > 0) != (p->handle != NULL))
         return false;
+    if (p->card && blyi_away_is_gone(p->card))
+        return true;
     for (uint32_t r = 0; r < p->n_runs; r++)
         for (uint32_t i = 0; i < p->runs[r].count; i++, at += BLYI_GRANULE) {
             uint64_t entry = blyi_window_entry(blyi_vmm.window, at);

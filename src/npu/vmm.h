@@ -15,9 +15,11 @@ struct blyi_reservation_info {
     uint32_t site;
     uint64_t time_ns;
     uint32_t n_mappings;
+    bool of_pool; /* BLYI_RESERVE_POOL */
 };
 
-#define BLYI_RESERVE_GIB 1u /* size in whole GiB, at a multiple of one (NoUC addresses) */
+#define BLYI_RESERVE_GIB  1u /* size in whole GiB, at a multiple of one (NoUC addresses) */
+#define BLYI_RESERVE_POOL 2u /* a pool's: probes and figures do not take it for the program's */
 
 /* Reserves addresses, without memory behind them: whole granules, 2 MiB at least. `expect` 0: any
  * place; else exactly there. More than any card has is allowed.
@@ -32,6 +34,8 @@ bly_status blyi_vmm_reserve(uint64_t size, uintptr_t expect, uint32_t flags, uin
 bly_status blyi_vmm_release(uintptr_t address, uint32_t site);
 /* The reservation around an address. [any] */
 bool blyi_vmm_find(uintptr_t address, struct blyi_reservation_info *out);
+/* For what a program asks for itself: E_INVALID where the address is one that a pool reserved. */
+bly_status blyi_vmm_check_own(uintptr_t address);
 
 struct blyi_vmm_figures {
     uint64_t reservations, reserved; /* how many, bytes */

@@ -12,6 +12,11 @@
 
 #define VIRTUAL_LOOK_NS 1000000u
 
+/* A yield to a thread of ours that goes on and sleeps takes some microseconds; one that took this
+ * long went to other work, and for the next moment so would others. */
+#define CROWDED_NS      500000u
+#define CROWDED_LOOK_NS 50000000u
+
 uint64_t blyi_wait_real_ns(void)
 {
     struct timespec now;
@@ -30,9 +35,18 @@ uint64_t blyi_wait_spin_ns(void)
     return known - 1;
 }
 
-void blyi_wait_yield(void)
+bool blyi_wait_yield(void)
 {
+    static uint64_t crowded_until; /* relaxed: a guess */
+    uint64_t before = blyi_wait_real_ns();
+    if (before < __atomic_load_n(&crowded_until, __ATOMIC_RELAXED))
+        return false;
     sched_yield();
+    uint64_t after = blyi_wait_real_ns();
+    if (after - before < CROWDED_NS)
+        return true;
+    __atomic_store_n(&crowded_until, after + CROWDED_LOOK_NS, __ATOMIC_RELAXED);
+    return false;
 }
 
 uint64_t blyi_wait_deadline(uint64_t timeout_ns)

@@ -16,9 +16,10 @@ uint64_t blyi_wait_spin_ns(void);
 
 /* Called now and then by who has been spinning for BLYI_WAIT_ALONE_NS: whoever we wait for may
  * need this very core. Not earlier: threads that yield often look busy and cache-hot to the
- * scheduler, which then leaves both on one core. */
+ * scheduler, which then leaves both on one core. False: sleep instead. Where other work wants the
+ * CPUs a yield costs their whole slice, milliseconds, and a futex only the wake. */
 #define BLYI_WAIT_ALONE_NS 10000u
-void blyi_wait_yield(void);
+bool blyi_wait_yield(void);
 
 /* Deadline for a timeout (0: none) from now; UINT64_MAX: never. */
 uint64_t blyi_wait_deadline(uint64_t timeout_ns);

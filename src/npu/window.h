@@ -5,8 +5,8 @@
  *
  *   address ─ window base → granule ─ one load → entry
  *
- *     63   51 50     44 43   32 31          0
- *     [  0  ] [ owner ] [flags] [  frame    ]
+ *     63        51 50     44 43   32 31          0
+ *     [  more flags  ] [ owner ] [flags] [  frame    ]
  *
  * `owner` is used in the window of reserved addresses only: whose frame it is.
  * Finding the window of an address and reading an entry take no lock. Taking, mapping and
@@ -31,6 +31,11 @@
 #define BLYI_ENTRY_GIANT       ((uint64_t)1 << 37) /* behaves as 1 GiB pages */
 #define BLYI_ENTRY_OWN         ((uint64_t)1 << 38) /* reserved: the card of the frame may touch it */
 #define BLYI_ENTRY_HOST        ((uint64_t)1 << 39) /* reserved: host code may touch it */
+#define BLYI_ENTRY_PAGES       ((uint64_t)1 << 42) /* PARTIAL, of an import: only some are mapped */
+#define BLYI_ENTRY_FOREIGN     ((uint64_t)1 << 43) /* of an import for work of another card */
+#define BLYI_ENTRY_GAP_LOW     ((uint64_t)1 << 51) /* of PAGES: not from the granule's start on */
+#define BLYI_ENTRY_GAP_HIGH    ((uint64_t)1 << 52) /* of PAGES: not up to its end */
+#define BLYI_ENTRY_AWAY        ((uint64_t)1 << 53) /* not MAPPED: its content is elsewhere (away.h) */
 #define BLYI_ENTRY_OWNER_SHIFT 44
 #define BLYI_ENTRY_OWNER_MASK  ((uint64_t)0x7f << BLYI_ENTRY_OWNER_SHIFT)
 
@@ -44,9 +49,10 @@ struct blyi_window {
     uint64_t size;     /* bytes, a multiple of the granule */
     int owner;         /* card id, BLYI_WINDOW_PINNED or BLYI_WINDOW_VMM */
     uint64_t *entries; /* size / granule; untouched ones cost no host memory */
+    uint64_t *live;    /* of the pinned window: a bit a page (live_pages.h) */
     struct blyi_ranges free_granules;
     uint32_t n_mappings; /* host mappings in use, an estimate for the budget */
-    uint32_t n_aside;    /* granules that wait for a second try (window.c) */
+    uint32_t n_aside;    /* granules that wait for a second try (window_inside.h) */
 };
 
 /* Reserves about `size` bytes (halved on refusal, never below `least`) and makes the window
@@ -94,19 +100,35 @@ void blyi_window_give(struct blyi_window *window, uintptr_t address, uint64_t n)
  * sentence (max_map_count named when it is the cause); nothing changed then. */
 bly_status blyi_window_map(struct blyi_window *window, uintptr_t address, int fd,
                            uint32_t first_frame, uint64_t n, uint64_t flags);
+/* Maps 4 KiB pages [page, page + pages) of a frame, at their places in the granule; the rest of it
+ * has no access. E_SYSTEM as above. */
+bly_status blyi_window_map_pages(struct blyi_window *window, uintptr_t granule, int fd,
+                                 uint32_t frame, uint32_t page, uint32_t pages, uint64_t flags);
 /* Puts other frames of the same file behind mapped granules, whose flags stay; never without one or
  * the other in between. E_SYSTEM as above; nothing changed then. */
 bly_status blyi_window_remap(struct blyi_window *window, uintptr_t address, int fd,
                              uint32_t first_frame, uint64_t n);
+/* Takes mapped granules out of reach; they keep their flags and become AWAY. False: the kernel
+ * refuses, nothing changed. True at once when none is mapped. */
+bool blyi_window_park(struct blyi_window *window, uintptr_t address, uint64_t n);
+/* Puts frames behind them again, or behind granules that were not parked. E_SYSTEM as above;
+ * nothing changed then. */
+bly_status blyi_window_unpark(struct blyi_window *window, uintptr_t address, int fd,
+                              uint32_t first_frame, uint64_t n);
 /* Back to a reservation without access; granules that were not mapped are allowed in between.
  * Does not fail: if the kernel refuses, the window keeps the addresses aside, tells it once and
  * tries again later. Returns false then: the granules must not be given back by the caller. */
 bool blyi_window_unmap(struct blyi_window *window, uintptr_t address, uint64_t n);
+/* The same, and calls run(arg, first, count) for each run of frames that was behind the granules,
+ * in the order of addresses, once they are out of reach. */
+bool blyi_window_unmap_each(struct blyi_window *window, uintptr_t address, uint64_t n,
+                            void (*run)(void *arg, uint32_t first, uint32_t count), void *arg);
 void blyi_window_set_flags(struct blyi_window *window, uintptr_t address, uint64_t n, uint64_t set,
                            uint64_t clear);
 /* Host code may touch mapped granules as well. E_SYSTEM with a sentence; nothing changed then. */
 bly_status blyi_window_let_host(struct blyi_window *window, uintptr_t address, uint64_t n);
-/* Gives everything that is mapped the rights that blyi_guard_map() kept back. */
+/* Gives everything that is mapped, but for single pages, the rights that blyi_guard_map() kept
+ * back. */
 void blyi_window_unguard(struct blyi_window *window);
 bool blyi_window_audit(const struct blyi_window *window);
 

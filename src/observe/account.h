@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * account.h - who holds how much: a sink of probes that keeps exact figures of card memory,
- * pinned memory, streams and events, by card and by site.
+ * pinned memory, streams, events and their kin, by card and by site.
  *
  * `asked` is what the program wrote, `rounded` what AscendCL's rule makes of it, `backed` the
  * pages really taken. Live and peak figures count asked bytes; the backed ones stand beside them.
@@ -23,7 +23,8 @@ struct blyi_tally {
     uint64_t count, asked, rounded, backed;
 };
 
-/* Things with an id that are made and destroyed: streams, events. */
+/* Things with an id that are made and destroyed: streams, events, notifies, graphs, contexts,
+ * queues. */
 struct blyi_tally_ids {
     uint64_t made, live;
     uint64_t reset;                 /* destroyed by a device reset, not by the program */
@@ -46,8 +47,11 @@ struct blyi_account_group {
     int64_t refused_status; /* of the last refusal, a bly_status */
     /* Physical memory behind handles: part of the figures above. */
     struct blyi_tally handles, handles_reset;
-    uint64_t handles_orphan; /* of both, reachable by no address at the end */
-    struct blyi_tally_ids streams, events;
+    uint64_t handles_orphan;                  /* of both, reachable by no address at the end */
+    struct blyi_tally imports, imports_reset; /* of other processes: in no figure above */
+    struct blyi_tally_ids streams, events, notifies, graphs, contexts, queues;
+    /* Of live events, where the checker knows: recorded by queued work; in use by queued work. */
+    uint64_t events_pending, events_used;
     uint64_t epoch; /* private: the peak that at_peak belongs to */
 };
 
@@ -56,6 +60,8 @@ struct blyi_account_card {
     uint64_t total, overhead;
     struct blyi_tally live;
     uint64_t peak, peak_backed; /* each at its own moment */
+    uint64_t held;              /* by pools, whether in blocks or idle */
+    uint64_t taken, peak_taken; /* held, and what backs blocks outside of pools */
 };
 
 struct blyi_account_pages {
@@ -67,10 +73,16 @@ struct blyi_account_objects {
     uint64_t made, destroyed, live, peak;
 };
 
-struct blyi_account_totals { /* of card memory, or of pinned memory */
-    struct blyi_tally all, live;
-    uint64_t peak, peak_backed;
-    uint64_t frees, reset; /* calls that freed; blocks taken back by a reset */
+/* Memory of the program's that it registered, outside of pinned blocks. */
+struct blyi_account_registered {
+    uint64_t made;
+    struct blyi_tally live;
+};
+
+struct blyi_account_totals {     /* of card memory, or of pinned memory */
+    struct blyi_tally all, live; /* in a copy, live pinned memory has what is registered too */
+    uint64_t peak, peak_backed;  /* of pinned memory: with what is registered */
+    uint64_t frees, reset;       /* calls that freed; blocks taken back by a reset */
     uint64_t refused;
 };
 
@@ -96,14 +108,16 @@ struct blyi_account {
     struct blyi_account_card cards[BLYI_ACCOUNT_CARDS];
     struct blyi_account_totals process, pinned;
     struct blyi_account_pages pages[BLYI_PAGE_KIND_COUNT];
-    struct blyi_account_objects streams, events;
+    struct blyi_account_objects streams, events, notifies, graphs, contexts, queues;
+    struct blyi_account_registered registered;
     struct blyi_account_refused_frees frees; /* of card or pinned memory */
     uint64_t untracked;                      /* blocks without a record, for want of host memory */
     struct blyi_account_group *groups;
     size_t n_groups;
     struct blyi_account_access accesses[BLYI_ACCOUNT_ACCESSES];
     size_t n_accesses;
-    bool dying; /* a signal ends the process: what is live is no leak */
+    bool knows_work; /* the checker has told what queued work does with events */
+    bool dying;      /* a signal ends the process: what is live is no leak */
 };
 
 /* Starts counting; further calls do nothing. [any] */

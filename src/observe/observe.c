@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * observe.c - attaches the account and writes its report when the process exits. Under `belay
- * run` a process that was linked for cards and used none says that.
+ * observe.c - attaches the account and the recorder; writes the report and closes the trace when
+ * the process exits. Under `belay run` a process that was linked for cards and used none says that.
  *
  * The report is written by the library's ELF destructor: it runs after atexit handlers and
  * static destructors of the program and not at all on _exit. Other threads may still run then,
@@ -25,11 +25,14 @@
 #include "base/probe.h"
 #include "base/site.h"
 #include "observe/account.h"
+#include "observe/check_live.h"
+#include "observe/recorder.h"
 #include "observe/report.h"
 #include "observe/report_file.h"
 
 static struct blyi_report_files destinations;
 static atomic_bool wanted;   /* release after destinations are filled */
+static bool found_something; /* of what is checked for; when the report was made */
 static atomic_bool attached; /* somebody is about to use a card */
 
 /* As the library was loaded. */
@@ -39,9 +42,10 @@ static char start_folder[PATH_MAX]; /* "" when nothing needs it */
 /* The program may leave its folder before it first uses a card. */
 __attribute__((constructor)) static void remember_start(void)
 {
-    const char *where = getenv("BELAY_REPORT");
+    const char *report = getenv("BELAY_REPORT"), *trace = getenv("BELAY_TRACE");
+    bool needed = (report != NULL && report[0] != '\0') || (trace != NULL && trace[0] != '\0');
     loader = getpid();
-    if (where != NULL && where[0] != '\0' && getcwd(start_folder, sizeof(start_folder)) == NULL)
+    if (needed && getcwd(start_folder, sizeof(start_folder)) == NULL)
         start_folder[0] = '\0';
 }
 
@@ -82,8 +86,14 @@ static void describe(const uint32_t *sites, size_t n, blyi_site_line *line, void
 static void attach_once(void)
 {
     atomic_store(&attached, true);
+    if (blyi_recorder_attach(start_folder[0] ? start_folder : NULL) != BLY_OK)
+        blyi_log(BLYI_LOG_WARN, "nothing is recorded: %s", bly_last_error());
     const char *where = blyi_option_text(BLYI_OPT_REPORT);
     blyi_site_set_describer(describe);
+    if (blyi_check_live_start() != BLY_OK)
+        blyi_log(BLYI_LOG_WARN, "nothing is checked: %s", bly_last_error());
+    if (blyi_check_live_groups() != 0)
+        blyi_account_start();
     if (where[0] == '\0')
         return;
     if (parse_destinations(where) != BLY_OK) {
@@ -94,7 +104,7 @@ static void attach_once(void)
     if (destinations.n == 0)
         return;
     blyi_account_start();
-    static struct blyi_sink sink = {.kinds = (uint64_t)1 << BLYI_PROBE_DYING, .probe = on_dying};
+    static struct blyi_sink sink = {.kinds = BLYI_KIND(DYING), .probe = on_dying};
     blyi_probe_add_sink(&sink);
     atomic_store_explicit(&wanted, true, memory_order_release);
 }
@@ -144,10 +154,10 @@ static bly_status write_to(const struct blyi_report *report, const struct blyi_r
     size_t length = 0;
     FILE *out = open_memstream(&text, &length);
     if (out != NULL) {
-        if (file->form == BLYI_REPORT_JSON)
-            blyi_report_write_json(report, out);
-        else
+        if (file->form == BLYI_REPORT_TEXT)
             blyi_report_write_text(report, out);
+        else
+            blyi_report_write_json(report, out);
     }
     bly_status status;
     if (out == NULL || fclose(out) != 0)
@@ -158,6 +168,25 @@ static bly_status write_to(const struct blyi_report *report, const struct blyi_r
     return status;
 }
 
+static bool is_counted(const struct blyi_finding *finding)
+{
+    return blyi_check_wants(blyi_check_live_groups(), finding->kind);
+}
+
+/* Of what BELAY_CHECK asks for, for those who have no report. */
+static void say_how_many(const struct blyi_report *report)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < report->n_findings; i++)
+        n += is_counted(&report->findings[i]);
+    found_something = n > 0;
+    if (n > 0 && destinations.n == 0)
+        blyi_log(BLYI_LOG_WARN, "%zu finding%s in process %d; BELAY_REPORT=- tells all of them", n,
+                 n == 1 ? "" : "s", report->pid);
+    if (blyi_check_live_stopped() != NULL)
+        blyi_log(BLYI_LOG_WARN, "checking ended early: %s", blyi_check_live_stopped());
+}
+
 static bly_status write_report(pid_t self)
 {
     struct blyi_report report;
@@ -165,6 +194,7 @@ static bly_status write_report(pid_t self)
     if (status != BLY_OK)
         return status;
     report.pid = (int)self;
+    say_how_many(&report);
     for (size_t i = 0; i < destinations.n; i++)
         if (write_to(&report, &destinations.file[i]) != BLY_OK)
             blyi_log(BLYI_LOG_WARN, "no report: %s", bly_last_error());
@@ -203,7 +233,7 @@ static bool should_say_unused(void)
 
 static bool should_report(void)
 {
-    if (atomic_exchange(&wanted, false))
+    if (atomic_exchange(&wanted, false) || blyi_check_live_groups() != 0)
         return blyi_account_is_own();
     return should_say_unused();
 }
@@ -211,6 +241,7 @@ static bool should_report(void)
 __attribute__((destructor)) static void report_at_exit(void)
 {
     sigset_t held;
+    blyi_recorder_finish();
     if (!should_report())
         return;
     signals_hold(&held);
@@ -218,4 +249,9 @@ __attribute__((destructor)) static void report_at_exit(void)
     if (write_report(getpid()) != BLY_OK)
         blyi_log(BLYI_LOG_WARN, "no report: %s", bly_last_error());
     signals_release(&held);
+    /* Nothing of the program runs behind this but flushes of its files. */
+    if (found_something && blyi_option_int(BLYI_OPT_ERROR_EXITCODE) != 0) {
+        fflush(NULL);
+        _exit((int)blyi_option_int(BLYI_OPT_ERROR_EXITCODE));
+    }
 }

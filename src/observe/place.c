@@ -5,6 +5,7 @@
 #include "observe/place.h"
 
 #include <string.h>
+#include "base/frame.h"
 #include "base/host.h"
 #include "base/lock.h"
 #include "base/map.h"
@@ -25,11 +26,12 @@ static struct blyi_lock lock = BLYI_LOCK_INIT(BLYI_RANK_SITE); /* guards all bel
 static struct blyi_map places;                                 /* site -> struct place */
 static struct image *images;
 
-/* A return address may lie behind the call's line, even behind the function. */
+/* A return address may lie behind the call's line, even behind the function. Lines of a script lie
+ * in no module. */
 static bool look_up(uint32_t site, struct blyi_module *out)
 {
     const char *pc = blyi_site_pc(site);
-    return pc != NULL && blyi_module_find(pc - 1, out);
+    return pc != NULL && blyi_line_of_site(site) == NULL && blyi_module_find(pc - 1, out);
 }
 
 static const struct image *image_locked(const struct blyi_module *module)

@@ -6,7 +6,10 @@
 #include <unistd.h>
 #include "base/fail.h"
 #include "base/host.h"
+#include "observe/check_live.h"
 #include "observe/module.h"
+
+#define POOLS_MAX 64
 
 static int site_order(const void *left, const void *right)
 {
@@ -29,6 +32,8 @@ static bly_status name_sites(struct blyi_report *report)
 {
     size_t n_groups = report->account.n_groups;
     size_t n_accesses = report->account.n_accesses, n_all = n_groups + 2 * n_accesses + 1;
+    size_t n_account = n_all;
+    n_all += report->n_checked * BLYI_FINDING_SITES;
     report->sites = blyi_host_alloc((n_all + 1) * sizeof(*report->sites));
     report->sources = blyi_host_calloc(n_all + 1, sizeof(*report->sources));
     if (report->sites == NULL || report->sources == NULL)
@@ -39,7 +44,10 @@ static bly_status name_sites(struct blyi_report *report)
         report->sites[n_groups + 2 * i] = report->account.accesses[i].site;
         report->sites[n_groups + 2 * i + 1] = report->account.accesses[i].block_site;
     }
-    report->sites[n_all - 1] = report->account.frees.site; /* 0 when none was refused */
+    report->sites[n_account - 1] = report->account.frees.site; /* 0 when none was refused */
+    for (size_t i = 0; i < report->n_checked; i++)
+        for (uint32_t s = 0; s < BLYI_FINDING_SITES; s++)
+            report->sites[n_account++] = report->checked[i].sites[s].site;
     qsort(report->sites, n_all, sizeof(*report->sites), site_order);
     size_t n = 0;
     for (size_t i = 0; i < n_all; i++)
@@ -119,6 +127,12 @@ static void group_add(struct blyi_account_group *to, const struct blyi_account_g
         to->refused_status = from->refused_status;
     ids_add(&to->streams, &from->streams);
     ids_add(&to->events, &from->events);
+    to->events_pending += from->events_pending;
+    to->events_used += from->events_used;
+    ids_add(&to->notifies, &from->notifies);
+    ids_add(&to->graphs, &from->graphs);
+    ids_add(&to->contexts, &from->contexts);
+    ids_add(&to->queues, &from->queues);
 }
 
 static int group_order(const void *left, const void *right)
@@ -206,6 +220,45 @@ static bly_status list_holders(struct blyi_report *report)
     return BLY_OK;
 }
 
+static struct blyi_source source_of(void *arg, uint32_t site)
+{
+    return *blyi_report_source(arg, site);
+}
+
+/* What the account tells and what the checker found, but for what nobody wants to hear of. */
+static bly_status list_findings(struct blyi_report *report)
+{
+    struct blyi_finding *list;
+    const struct blyi_finding_places places = {source_of, report, NULL};
+    const struct blyi_quiet *quiet = blyi_check_live_quiet();
+    size_t n, kept = 0;
+    bly_status status = blyi_findings_make(&report->account, &list, &n);
+    if (status != BLY_OK)
+        return status;
+    report->findings = blyi_host_realloc(list, (n + report->n_checked + 1) * sizeof(*list));
+    if (report->findings == NULL) {
+        blyi_host_free(list);
+        return blyi_fail(BLY_E_HOST_MEMORY, "no host memory for %zu findings",
+                         n + report->n_checked);
+    }
+    if (report->n_checked > 0)
+        memcpy(report->findings + n, report->checked, report->n_checked * sizeof(*list));
+    for (size_t i = 0; i < n + report->n_checked; i++)
+        if (!blyi_quiet_fits(quiet, &report->findings[i], &places))
+            report->findings[kept++] = report->findings[i];
+    report->n_findings = kept;
+    return BLY_OK;
+}
+
+static bly_status list_pools(struct blyi_report *report)
+{
+    report->pools = blyi_host_calloc(POOLS_MAX, sizeof(*report->pools));
+    if (report->pools == NULL)
+        return blyi_fail(BLY_E_HOST_MEMORY, "no host memory for the pools of the report");
+    report->n_pools = blyi_pool_rows(report->pools, POOLS_MAX, false);
+    return BLY_OK;
+}
+
 bly_status blyi_report_make(struct blyi_report *out)
 {
     memset(out, 0, sizeof(*out));
@@ -214,13 +267,19 @@ bly_status blyi_report_make(struct blyi_report *out)
 
     bly_status status = blyi_account_read(&out->account);
     if (status == BLY_OK)
+        status = blyi_check_live_read(&out->checked, &out->n_checked);
+    if (status == BLY_OK)
+        blyi_check_live_events(&out->account);
+    if (status == BLY_OK)
         status = name_sites(out);
     if (status == BLY_OK)
         status = merge_lines(out);
     if (status == BLY_OK)
         status = list_holders(out);
     if (status == BLY_OK)
-        status = blyi_findings_make(&out->account, &out->findings, &out->n_findings);
+        status = list_findings(out);
+    if (status == BLY_OK)
+        status = list_pools(out);
     if (status != BLY_OK)
         blyi_report_fini(out);
     return status;
@@ -241,6 +300,8 @@ bool blyi_report_is_unused(const struct blyi_report *report)
 void blyi_report_fini(struct blyi_report *report)
 {
     blyi_host_free(report->findings);
+    blyi_host_free(report->pools);
+    blyi_host_free(report->checked);
     blyi_host_free(report->holders);
     if (report->sources != NULL)
         blyi_sources_fini(report->sources, report->n_sites);

@@ -11,6 +11,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include "base/pool_rows.h"
 #include "observe/account.h"
 #include "observe/finding.h"
 #include "observe/symbolise.h"
@@ -29,6 +30,10 @@ struct blyi_report {
     struct blyi_tally at_peak;   /* all card memory at the process's peak */
     struct blyi_holder *holders; /* by falling bytes at the peak; only of card memory */
     size_t n_holders;
+    struct blyi_pool_row *pools; /* by rising number */
+    size_t n_pools;
+    struct blyi_finding *checked; /* what the checker found; part of what follows */
+    size_t n_checked;
     struct blyi_finding *findings;
     size_t n_findings;
     uint32_t *sites; /* rising; sources[i] belongs to sites[i] */

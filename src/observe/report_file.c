@@ -1,248 +1,145 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * report_file.c - record locks, because a forked child must not hold what its parent holds.
- * Byte 0 is locked for reading by every process that watches, byte 1 for writing by the one
- * that adds its section. Closing any descriptor of the file drops a process's locks, so the one
- * that keeps byte 0 stays open; it is never used again, since the program may have closed it and
- * got its number for a file of its own.
+ * report_file.c - what stands in a file of reports: begun, sections added, one object of several.
  */
 #include "observe/report_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 #include "base/fail.h"
 #include "base/host.h"
+#include "observe/report_disk.h"
+#include "observe/report_page.h"
 #include "observe/unfinished.h"
 
-#define BYTE_WATCH   0
-#define BYTE_ADD     1
-#define ADD_WAIT_MS  2000
 #define CHILDREN_KEY ",\n  \"children\": [\n"
 #define CHILDREN_END "\n  ]\n}\n"
-
-static bool ends_with(const char *text, const char *end)
-{
-    size_t length = strlen(text), end_length = strlen(end);
-    return length > end_length && strcmp(text + length - end_length, end) == 0;
-}
-
-bly_status blyi_report_file_parse(const char *destination, const char *folder,
-                                  struct blyi_report_file *out)
-{
-    char here[PATH_MAX] = "";
-    struct blyi_report_file file = {.form = BLYI_REPORT_TEXT};
-    if (strcmp(destination, "-") == 0) {
-        file.to_stderr = true;
-        *out = file;
-        return BLY_OK;
-    }
-    if (ends_with(destination, ".json"))
-        file.form = BLYI_REPORT_JSON;
-    else if (!ends_with(destination, ".txt"))
-        return blyi_fail(
-            BLY_E_INVALID, "BELAY_REPORT \"%s\": a report goes to - (stderr), *.txt or *.json%s",
-            destination, ends_with(destination, ".html") ? "; *.html does not exist yet" : "");
-    /* The program may change its folder before it ends. */
-    if (destination[0] == '/')
-        folder = here;
-    else if (folder == NULL && (folder = getcwd(here, sizeof(here))) == NULL)
-        return blyi_fail(BLY_E_INVALID, "BELAY_REPORT \"%s\": the working folder is gone (%s)",
-                         destination, strerror(errno));
-    int n =
-        snprintf(file.path, sizeof(file.path), "%s%s%s", folder, folder[0] ? "/" : "", destination);
-    if (n >= PATH_MAX)
-        return blyi_fail(BLY_E_INVALID, "BELAY_REPORT \"%s\": the path is too long", destination);
-    file.shared = strstr(file.path, "%p") == NULL;
-    *out = file;
-    return BLY_OK;
-}
-
-bly_status blyi_report_files_parse(const char *list, const char *folder,
-                                   struct blyi_report_files *out)
-{
-    char name[PATH_MAX];
-    out->n = 0;
-    for (const char *at = list;; at++) {
-        size_t length = strcspn(at, ",");
-        if (out->n == BLYI_REPORT_FILES_MAX)
-            return blyi_fail(BLY_E_INVALID, "BELAY_REPORT \"%s\": at most %d places", list,
-                             BLYI_REPORT_FILES_MAX);
-        if (length >= sizeof(name))
-            return blyi_fail(BLY_E_INVALID, "BELAY_REPORT \"%s\": the path is too long", list);
-        memcpy(name, at, length);
-        name[length] = '\0';
-        bly_status status = blyi_report_file_parse(name, folder, &out->file[out->n]);
-        if (status != BLY_OK)
-            return status;
-        out->n++;
-        at += length;
-        if (*at == '\0')
-            return BLY_OK;
-    }
-}
+#define PARTS_MAX    7 /* of an object with children */
 
 static pid_t self_of(const struct blyi_report_file *file)
 {
     return file->self != 0 ? file->self : getpid();
 }
 
-static bool lock_byte(int fd, off_t byte, short type)
-{
-    struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1};
-    return fcntl(fd, F_SETLK, &lock) == 0;
-}
-
-static bly_status cannot(const char *what, const char *path)
-{
-    return blyi_fail(BLY_E_IO, "cannot %s the report %s: %s", what, path, strerror(errno));
-}
-
-static bool write_all(int fd, const char *text, size_t length)
-{
-    while (length > 0) {
-        ssize_t n = write(fd, text, length);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        text += n;
-        length -= (size_t)n;
-    }
-    return true;
-}
-
-static bool wait_for_turn(int fd)
-{
-    for (int i = 0; i < ADD_WAIT_MS; i++) {
-        if (lock_byte(fd, BYTE_ADD, F_WRLCK) || (errno != EAGAIN && errno != EACCES))
-            return true;
-        nanosleep(&(struct timespec){0, 1000000}, NULL);
-    }
-    return false;
-}
-
-struct slice {
-    const char *text;
-    size_t length;
-};
-
-static struct slice slice_of(const char *text)
-{
-    return (struct slice){text, strlen(text)};
-}
-
-/* Makes slices, one behind the other, the whole file. */
-static bool rewrite(int fd, const struct slice *slices, size_t n)
-{
-    off_t size = 0;
-    if (lseek(fd, 0, SEEK_SET) != 0)
-        return false;
-    for (size_t i = 0; i < n; i++) {
-        if (!write_all(fd, slices[i].text, slices[i].length))
-            return false;
-        size += (off_t)slices[i].length;
-    }
-    return ftruncate(fd, size) == 0;
-}
-
-static bool expand_path(const char *pattern, pid_t self, char path[PATH_MAX])
-{
-    size_t used = 0;
-    for (const char *p = pattern; *p != '\0'; p++) {
-        bool pid = p[0] == '%' && p[1] == 'p';
-        int n = pid ? snprintf(path + used, PATH_MAX - used, "%d", (int)self)
-                    : snprintf(path + used, PATH_MAX - used, "%c", *p);
-        used += (size_t)n;
-        if (used >= PATH_MAX)
-            return false;
-        p += pid;
-    }
-    return true;
-}
-
-static bly_status open_file(const struct blyi_report_file *file, int flags, int *fd)
-{
-    char path[PATH_MAX];
-    if (!expand_path(file->path, self_of(file), path))
-        return blyi_fail(BLY_E_INVALID, "the path of the report is too long: %s", file->path);
-    *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY | flags, 0666);
-    return *fd < 0 ? cannot("open", path) : BLY_OK;
-}
-
 /* ---- beginning ---- */
 
-static bool is_regular(int fd)
+static struct blyi_slice slice_of(const char *text)
 {
-    struct stat status;
-    return fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+    return (struct blyi_slice){text, strlen(text)};
 }
 
-static bly_status make_unfinished(int fd, const struct blyi_report_file *file,
-                                  enum blyi_unfinished kind)
+static bly_status open_disk(const struct blyi_report_file *file, struct blyi_report_disk *disk)
 {
-    char *text = file->form == BLYI_REPORT_JSON ? blyi_unfinished_text(kind) : NULL;
-    if (file->form == BLYI_REPORT_JSON && text == NULL)
-        return blyi_fail(BLY_E_HOST_MEMORY, "no host memory to begin the report %s", file->path);
-    struct slice whole = slice_of(text ? text : "");
-    bly_status status = rewrite(fd, &whole, 1) ? BLY_OK : cannot("begin", file->path);
+    return blyi_report_disk_open(file->path, self_of(file), file->shared, disk);
+}
+
+/* Makes slices of an object the whole file. */
+static bly_status put_object(struct blyi_report_disk *disk, const struct blyi_report_file *file,
+                             const struct blyi_slice *slices, size_t n)
+{
+    struct blyi_slice all[PARTS_MAX + 2];
+    if (file->form != BLYI_REPORT_PAGE)
+        return blyi_report_disk_replace(disk, slices, n);
+    all[0] = blyi_report_page_head();
+    memcpy(all + 1, slices, n * sizeof(*slices));
+    all[n + 1] = blyi_report_page_tail();
+    return blyi_report_disk_replace(disk, all, n + 2);
+}
+
+/* The object that a file holds. */
+static struct blyi_slice object_of(const struct blyi_report_file *file, struct blyi_slice whole)
+{
+    return file->form == BLYI_REPORT_PAGE ? blyi_report_page_object(whole) : whole;
+}
+
+/* As it can stand in the file: `object` itself, or a copy for put_back(). Text NULL: no memory. */
+static struct blyi_slice quoted(const struct blyi_report_file *file, struct blyi_slice object)
+{
+    return file->form == BLYI_REPORT_PAGE ? blyi_report_page_quote(object) : object;
+}
+
+static void put_back(struct blyi_slice copy, struct blyi_slice object)
+{
+    if (copy.text != object.text)
+        blyi_host_free((char *)(uintptr_t)copy.text);
+}
+
+static bly_status make_unfinished(struct blyi_report_disk *disk,
+                                  const struct blyi_report_file *file, enum blyi_unfinished kind)
+{
+    bool is_text = file->form == BLYI_REPORT_TEXT;
+    char *text = is_text ? NULL : blyi_unfinished_text(kind);
+    struct blyi_slice object = slice_of(text ? text : ""), whole = quoted(file, object);
+    bly_status status;
+    if ((!is_text && text == NULL) || whole.text == NULL)
+        status = blyi_fail(BLY_E_HOST_MEMORY, "no host memory to begin the report %s", file->path);
+    else if (!blyi_report_disk_turn(disk))
+        status = blyi_fail(BLY_E_TIMEOUT, "another process keeps the report %s", file->path);
+    else
+        status = put_object(disk, file, &whole, 1);
+    put_back(whole, object);
     free(text);
     return status;
 }
 
 /* True: nobody's section is there; *kind tells what is. */
-static bool is_without_sections(int fd, enum blyi_unfinished *kind)
+static bool is_without_sections(const struct blyi_report_file *file, const char *path,
+                                enum blyi_unfinished *kind)
 {
     char head[BLYI_UNFINISHED_HEAD];
-    ssize_t n = pread(fd, head, sizeof(head), 0);
+    off_t at = file->form == BLYI_REPORT_PAGE ? (off_t)blyi_report_page_head().length : 0;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    ssize_t n = fd < 0 ? 0 : pread(fd, head, sizeof(head), at);
+    if (fd >= 0)
+        close(fd);
     *kind = n > 0 ? blyi_unfinished_kind(head, (size_t)n) : BLYI_UNFINISHED_NOT;
     return n == 0 || *kind != BLYI_UNFINISHED_NOT;
 }
 
 bly_status blyi_report_file_new(const struct blyi_report_file *file)
 {
-    int fd;
+    struct blyi_report_disk disk;
     if (file->to_stderr || !file->shared)
         return BLY_OK;
-    bly_status status = open_file(file, 0, &fd);
+    bly_status status = open_disk(file, &disk);
     if (status != BLY_OK)
         return status;
-    if (is_regular(fd))
-        status = make_unfinished(fd, file, BLYI_UNFINISHED_WAITING);
-    close(fd);
+    if (disk.is_regular)
+        status = make_unfinished(&disk, file, BLYI_UNFINISHED_WAITING);
+    blyi_report_disk_close(&disk);
     return status;
 }
 
-static bly_status begin_shared(int fd, struct blyi_report_file *file, bool append)
+static bly_status begin_shared(struct blyi_report_disk *disk, struct blyi_report_file *file,
+                               bool append)
 {
     enum blyi_unfinished kind;
     bly_status status = BLY_OK;
-    bool alone = lock_byte(fd, BYTE_WATCH, F_WRLCK) || errno == ENOLCK;
-    if (alone && (!append || is_without_sections(fd, &kind))) {
+    if (blyi_report_disk_watch(disk) && (!append || is_without_sections(file, disk->path, &kind))) {
         file->first = getpid();
-        status = make_unfinished(fd, file, BLYI_UNFINISHED_RUNNING);
+        status = make_unfinished(disk, file, BLYI_UNFINISHED_RUNNING);
     }
-    lock_byte(fd, BYTE_WATCH, F_RDLCK);
+    blyi_report_disk_keep(disk);
     return status;
 }
 
 bly_status blyi_report_file_begin(struct blyi_report_file *file, bool append)
 {
-    int fd;
-    if (file->to_stderr || (!file->shared && file->form != BLYI_REPORT_JSON))
+    struct blyi_report_disk disk;
+    if (file->to_stderr || (!file->shared && file->form == BLYI_REPORT_TEXT))
         return BLY_OK;
-    bly_status status = open_file(file, 0, &fd);
-    if (status != BLY_OK || !is_regular(fd))
-        return status; /* a device or pipe takes what comes */
-    if (file->shared)
-        return begin_shared(fd, file, append); /* stays open: it keeps the lock */
-    status = make_unfinished(fd, file, BLYI_UNFINISHED_RUNNING);
-    close(fd);
+    bly_status status = open_disk(file, &disk);
+    if (status != BLY_OK)
+        return status;
+    if (disk.is_regular && file->shared)
+        return begin_shared(&disk, file, append);
+    if (disk.is_regular) /* a device or pipe takes what comes */
+        status = make_unfinished(&disk, file, BLYI_UNFINISHED_RUNNING);
+    blyi_report_disk_close(&disk);
     return status;
 }
 
@@ -251,19 +148,17 @@ bool blyi_report_file_is_unused(const struct blyi_report_file *file)
     enum blyi_unfinished kind;
     if (file->to_stderr || !file->shared)
         return true;
-    int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
+    struct stat status;
+    if (stat(file->path, &status) != 0)
         return errno == ENOENT;
-    bool unused =
-        is_regular(fd) && is_without_sections(fd, &kind) && kind != BLYI_UNFINISHED_RUNNING;
-    close(fd);
-    return unused;
+    return S_ISREG(status.st_mode) && is_without_sections(file, file->path, &kind) &&
+           kind != BLYI_UNFINISHED_RUNNING;
 }
 
 /* ---- JSON: one object, others in its list of children ---- */
 
 /* The object without its last brace, so that a key can follow: "\n}\n" is cut off. */
-static struct slice open_object(struct slice object)
+static struct blyi_slice open_object(struct blyi_slice object)
 {
     while (object.length > 0 && object.text[object.length - 1] != '}')
         object.length--;
@@ -272,7 +167,7 @@ static struct slice open_object(struct slice object)
     return object;
 }
 
-static struct slice whole_object(struct slice object)
+static struct blyi_slice whole_object(struct blyi_slice object)
 {
     while (object.length > 0 && object.text[object.length - 1] != '}')
         object.length--;
@@ -280,55 +175,76 @@ static struct slice whole_object(struct slice object)
 }
 
 /* Takes a file of ours apart. Strings hold no newline, so the key can stand nowhere else. */
-static void split_file(struct slice file, struct slice *head, struct slice *children)
+static void split_file(struct blyi_slice file, struct blyi_slice *head, struct blyi_slice *children)
 {
     size_t key = strlen(CHILDREN_KEY), end = strlen(CHILDREN_END);
     const char *at = memmem(file.text, file.length, CHILDREN_KEY, key);
-    *children = (struct slice){"", 0};
+    *children = (struct blyi_slice){"", 0};
     if (at == NULL) {
         *head = open_object(file);
         return;
     }
-    *head = (struct slice){file.text, (size_t)(at - file.text)};
+    *head = (struct blyi_slice){file.text, (size_t)(at - file.text)};
     size_t rest = file.length - head->length - key;
     if (rest > end)
-        *children = (struct slice){at + key, rest - end};
+        *children = (struct blyi_slice){at + key, rest - end};
 }
 
-static bool add_object(int fd, struct slice old, struct slice mine, bool mine_first)
+static bly_status add_object(struct blyi_report_disk *disk, const struct blyi_report_file *file,
+                             struct blyi_slice old, struct blyi_slice mine)
 {
-    struct slice head, children;
+    struct blyi_slice head, children;
     if (old.length == 0 || old.text[0] != '{' ||
         blyi_unfinished_kind(old.text, old.length) != BLYI_UNFINISHED_NOT)
-        return rewrite(fd, &mine, 1);
+        return put_object(disk, file, &mine, 1);
     split_file(old, &head, &children);
-    struct slice key = slice_of(CHILDREN_KEY), end = slice_of(CHILDREN_END);
-    struct slice brace = slice_of("\n}"), comma = slice_of(children.length ? ",\n" : "");
-    if (mine_first) {
-        struct slice parts[] = {open_object(mine), key, head, brace, comma, children, end};
-        return rewrite(fd, parts, 7);
+    struct blyi_slice key = slice_of(CHILDREN_KEY), end = slice_of(CHILDREN_END);
+    struct blyi_slice brace = slice_of("\n}"), comma = slice_of(children.length ? ",\n" : "");
+    if (file->first == self_of(file)) {
+        struct blyi_slice parts[] = {open_object(mine), key, head, brace, comma, children, end};
+        return put_object(disk, file, parts, PARTS_MAX);
     }
-    struct slice parts[] = {head, key, children, comma, whole_object(mine), end};
-    return rewrite(fd, parts, 6);
+    struct blyi_slice parts[] = {head, key, children, comma, whole_object(mine), end};
+    return put_object(disk, file, parts, 6);
 }
 
-static bly_status add_json(int fd, const struct blyi_report_file *file, struct slice mine)
+static bly_status add_json(struct blyi_report_disk *disk, const struct blyi_report_file *file,
+                           struct blyi_slice mine)
 {
-    struct stat status;
-    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
-        return write_all(fd, mine.text, mine.length) ? BLY_OK : cannot("write", file->path);
-    size_t size = (size_t)status.st_size, got = 0;
-    char *old = blyi_host_alloc(size + 1);
-    if (old == NULL)
-        return blyi_fail(BLY_E_HOST_MEMORY, "no host memory to add to %s", file->path);
-    ssize_t n = 1;
-    while (got < size && (n = pread(fd, old + got, size - got, (off_t)got)) > 0)
-        got += (size_t)n;
-    bool done =
-        n > 0 && add_object(fd, (struct slice){old, got}, mine, file->first == self_of(file));
-    bly_status result = done ? BLY_OK : cannot("write", file->path);
-    blyi_host_free(old);
-    return result;
+    struct blyi_slice old;
+    if (!file->shared)
+        return put_object(disk, file, &mine, 1);
+    bly_status status = blyi_report_disk_read(disk, &old);
+    if (status != BLY_OK)
+        return status;
+    status = add_object(disk, file, object_of(file, old), mine);
+    blyi_host_free((char *)(uintptr_t)old.text);
+    return status;
+}
+
+/* To a device or pipe, which takes what comes. */
+static bly_status pass_on(struct blyi_report_disk *disk, const struct blyi_report_file *file,
+                          struct blyi_slice mine)
+{
+    if (file->form != BLYI_REPORT_PAGE)
+        return blyi_report_disk_append(disk, mine);
+    bly_status status = blyi_report_disk_append(disk, blyi_report_page_head());
+    if (status == BLY_OK)
+        status = blyi_report_disk_append(disk, mine);
+    return status != BLY_OK ? status : blyi_report_disk_append(disk, blyi_report_page_tail());
+}
+
+static bly_status add_section(struct blyi_report_disk *disk, const struct blyi_report_file *file,
+                              struct blyi_slice mine)
+{
+    if (!disk->is_regular)
+        return pass_on(disk, file, mine);
+    if (!blyi_report_disk_turn(disk))
+        return blyi_fail(BLY_E_TIMEOUT, "another process keeps the report %s", file->path);
+    if (file->form != BLYI_REPORT_TEXT)
+        return add_json(disk, file, mine);
+    return file->shared ? blyi_report_disk_append(disk, mine)
+                        : blyi_report_disk_replace(disk, &mine, 1);
 }
 
 /* ---- */
@@ -336,19 +252,18 @@ static bly_status add_json(int fd, const struct blyi_report_file *file, struct s
 bly_status blyi_report_file_add(const struct blyi_report_file *file, const char *text,
                                 size_t length)
 {
-    int fd;
+    struct blyi_report_disk disk;
+    struct blyi_slice mine = {text, length};
     if (file->to_stderr)
-        return write_all(STDERR_FILENO, text, length) ? BLY_OK : cannot("write", "to stderr");
-    bool append = file->form == BLYI_REPORT_TEXT && file->shared;
-    bly_status status = open_file(file, append ? O_APPEND : file->shared ? 0 : O_TRUNC, &fd);
-    if (status != BLY_OK)
-        return status;
-    if (!wait_for_turn(fd))
-        status = blyi_fail(BLY_E_TIMEOUT, "another process keeps the report %s", file->path);
-    else if (file->form == BLYI_REPORT_JSON)
-        status = add_json(fd, file, (struct slice){text, length});
-    else if (!write_all(fd, text, length))
-        status = cannot("write", file->path);
-    close(fd);
+        return blyi_report_disk_stderr(mine);
+    struct blyi_slice section = quoted(file, mine);
+    if (section.text == NULL)
+        return blyi_fail(BLY_E_HOST_MEMORY, "no host memory for the report %s", file->path);
+    bly_status status = open_disk(file, &disk);
+    if (status == BLY_OK) {
+        status = add_section(&disk, file, section);
+        blyi_report_disk_leave(&disk);
+    }
+    put_back(section, mine);
     return status;
 }

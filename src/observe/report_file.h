@@ -6,13 +6,16 @@
  *   *.txt    text; a process adds its section at the end
  *   *.json   one object; a process that joins a file puts its object into the list "children"
  *            of the first one's
+ *   *.html   that object in a page which shows it (report_page.h)
  *   a,b      several of these, with commas between
  *
- * A JSON file holds an object that says "unfinished" until the first section comes.
+ * A JSON file or page holds an object that says "unfinished" until the first section comes.
  *
  * "%p" in the name is the process id, so that nobody shares. Otherwise the file is begun anew by
- * the first process that watches while no other one does (a record lock on its first byte tells),
- * unless REPORT_APPEND is on: `belay run` has begun it then.
+ * the first process that watches while no other one does (a record lock tells),
+ * unless REPORT_APPEND is on: `belay run` has begun it then. JSON and pages are whole at every
+ * moment, whoever is killed (report_disk.h); of text that others share, the last section may be
+ * cut.
  */
 #ifndef BLYI_REPORT_FILE_H
 #define BLYI_REPORT_FILE_H
@@ -22,7 +25,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-enum blyi_report_form { BLYI_REPORT_TEXT, BLYI_REPORT_JSON };
+enum blyi_report_form { BLYI_REPORT_TEXT, BLYI_REPORT_JSON, BLYI_REPORT_PAGE };
 
 struct blyi_report_file {
     bool to_stderr;
@@ -54,7 +57,7 @@ bly_status blyi_report_files_parse(const char *list, const char *folder,
 /* Begins a shared file for processes that join it with `append`, as `belay run` does; the others
  * need nothing. E_IO. */
 bly_status blyi_report_file_new(const struct blyi_report_file *file);
-/* Begins or joins the file, see above, for this process. E_IO, E_HOST_MEMORY. */
+/* Begins or joins the file, see above, for this process. E_IO, E_HOST_MEMORY, E_TIMEOUT. */
 bly_status blyi_report_file_begin(struct blyi_report_file *file, bool append);
 /* True when no process has reported there or is about to, as far as the file tells. */
 bool blyi_report_file_is_unused(const struct blyi_report_file *file);

@@ -6,6 +6,8 @@
 
 #include "base/json.h"
 #include "base/stat.h"
+#include "observe/finding_write.h"
+#include "observe/report_pools.h"
 
 static void put_tally(struct blyi_json *json, const struct blyi_tally *tally)
 {
@@ -29,6 +31,8 @@ static void put_cards(struct blyi_json *json, const struct blyi_account *account
         blyi_json_uint(json, "backed", card->live.backed);
         blyi_json_uint(json, "overhead", card->overhead);
         blyi_json_uint(json, "peak_backed", card->peak_backed);
+        blyi_json_uint(json, "taken", card->taken);
+        blyi_json_uint(json, "peak_taken", card->peak_taken);
         blyi_json_uint(json, "blocks", card->live.count);
         blyi_json_end_object(json);
     }
@@ -168,42 +172,18 @@ static void put_objects(struct blyi_json *json, const char *key,
     blyi_json_end_object(json);
 }
 
-static void put_ids(struct blyi_json *json, const char *key, const struct blyi_finding *finding,
-                    bool wanted)
+static struct blyi_source source_of(void *arg, uint32_t site)
 {
-    blyi_json_begin_array(json, key);
-    for (uint32_t i = 0; wanted && i < finding->n_ids; i++)
-        blyi_json_uint(json, NULL, finding->ids[i]);
-    blyi_json_end_array(json);
+    return *blyi_report_source(arg, site);
 }
 
-static void put_finding(struct blyi_json *json, const struct blyi_report *report,
-                        const struct blyi_finding *finding)
+static void put_findings(struct blyi_json *json, const struct blyi_report *report)
 {
-    blyi_json_begin_object(json, NULL);
-    blyi_json_text(json, "kind", blyi_finding_key(finding->kind));
-    blyi_json_text(json, "message", finding->message);
-    blyi_json_int(json, "card", finding->card);
-    blyi_json_uint(json, "address", finding->address);
-    blyi_json_uint(json, "bytes", finding->bytes);
-    blyi_json_uint(json, "count", finding->count);
-    put_ids(json, "streams", finding, finding->kind == BLYI_FINDING_LEAKED_STREAM);
-    put_ids(json, "events", finding, finding->kind == BLYI_FINDING_LEAKED_EVENT);
-    blyi_json_uint(json, "backed", finding->backed);
-    blyi_json_uint(json, "reset_freed", finding->reset);
-    blyi_json_begin_array(json, "sites");
-    blyi_json_begin_object(json, NULL);
-    blyi_json_text(json, "role", blyi_role_key(finding->role));
-    put_place(json, blyi_report_source(report, finding->site));
-    blyi_json_end_object(json);
-    if (finding->block_site != 0) {
-        blyi_json_begin_object(json, NULL);
-        blyi_json_text(json, "role", blyi_role_key(BLYI_ROLE_ALLOC));
-        put_place(json, blyi_report_source(report, finding->block_site));
-        blyi_json_end_object(json);
-    }
+    const struct blyi_finding_places places = {source_of, (void *)(uintptr_t)report, NULL};
+    blyi_json_begin_array(json, "findings");
+    for (size_t i = 0; i < report->n_findings; i++)
+        blyi_finding_write_json(json, &report->findings[i], &places);
     blyi_json_end_array(json);
-    blyi_json_end_object(json);
 }
 
 static void put_statistics(struct blyi_json *json)
@@ -232,19 +212,24 @@ void blyi_report_write_json(const struct blyi_report *report, FILE *out)
     blyi_json_end_object(&json);
     begin_totals(&json, "pinned", &account->pinned);
     put_tally(&json, &account->pinned.all);
+    blyi_json_uint(&json, "registered", account->registered.made);
+    blyi_json_uint(&json, "registered_live", account->registered.live.asked);
     blyi_json_end_object(&json);
     put_waste(&json, report);
     put_pages(&json, account);
     put_objects(&json, "streams", &account->streams);
     put_objects(&json, "events", &account->events);
+    put_objects(&json, "notifies", &account->notifies);
+    put_objects(&json, "graphs", &account->graphs);
+    put_objects(&json, "contexts", &account->contexts);
+    put_objects(&json, "queues", &account->queues);
     put_holders(&json, report);
     put_advice(&json, report);
     put_refused(&json, report);
+    if (report->n_pools > 0)
+        blyi_report_pools_json(report->pools, report->n_pools, &json);
     put_statistics(&json);
-    blyi_json_begin_array(&json, "findings");
-    for (size_t i = 0; i < report->n_findings; i++)
-        put_finding(&json, report, &report->findings[i]);
-    blyi_json_end_array(&json);
+    put_findings(&json, report);
     blyi_json_end_object(&json);
     fputc('\n', out);
 }

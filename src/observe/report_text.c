@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 #include "base/size.h"
+#include "observe/finding_write.h"
+#include "observe/report_pools.h"
 
 #define MAX_HOLDERS  10
 #define MAX_ADVICE   5
@@ -20,22 +22,13 @@ static const char *plural(uint64_t n)
     return n == 1 ? "" : "s";
 }
 
-/* Files below the working directory are named from there. */
-static const char *short_file(const char *file, const char *folder)
-{
-    size_t length = strlen(folder);
-    if (length > 1 && strncmp(file, folder, length) == 0 && file[length] == '/')
-        return file + length + 1;
-    return file;
-}
-
 static const char *site_text(const struct blyi_report *report, uint32_t site,
                              char buf[BLYI_SOURCE_TEXT])
 {
     char folder[PATH_MAX];
     struct blyi_source source = *blyi_report_source(report, site);
     if (getcwd(folder, sizeof(folder)) != NULL)
-        source.file += short_file(source.file, folder) - source.file;
+        source.file += blyi_short_file(source.file, folder) - source.file;
     return blyi_source_text(&source, buf);
 }
 
@@ -83,8 +76,16 @@ static void write_figures(const struct blyi_report *report, FILE *out)
     }
     if (n_cards != 1)
         put_totals(out, "all cards", &account->process);
-    if (account->pinned.all.count > 0)
+    if (account->pinned.all.count + account->registered.made > 0)
         put_totals(out, "pinned", &account->pinned);
+}
+
+static void put_objects(FILE *out, const char *name, const struct blyi_account_objects *objects)
+{
+    if (objects->made > 0)
+        fprintf(out,
+                "%-15s%" PRIu64 " created, %" PRIu64 " destroyed, at most %" PRIu64 " at once\n",
+                name, objects->made, objects->destroyed, objects->peak);
 }
 
 static void write_calls(const struct blyi_report *report, FILE *out)
@@ -103,19 +104,21 @@ static void write_calls(const struct blyi_report *report, FILE *out)
                 " refused\n",
                 pinned->all.count, plural(pinned->all.count), pinned->frees, plural(pinned->frees),
                 pinned->refused);
+    if (account->registered.made > 0)
+        fprintf(out,
+                "registered     %" PRIu64 " range%s of the program's own memory, %" PRIu64
+                " still registered\n",
+                account->registered.made, plural(account->registered.made),
+                account->registered.live.count);
     if (account->frees.count > 0)
         fprintf(out, "frees refused  %" PRIu64 ", last at %s\n", account->frees.count,
                 site_text(report, account->frees.site, site));
-    if (account->streams.made > 0)
-        fprintf(out,
-                "streams        %" PRIu64 " created, %" PRIu64 " destroyed, at most %" PRIu64
-                " at once\n",
-                account->streams.made, account->streams.destroyed, account->streams.peak);
-    if (account->events.made > 0)
-        fprintf(out,
-                "events         %" PRIu64 " created, %" PRIu64 " destroyed, at most %" PRIu64
-                " at once\n",
-                account->events.made, account->events.destroyed, account->events.peak);
+    put_objects(out, "streams", &account->streams);
+    put_objects(out, "events", &account->events);
+    put_objects(out, "notifies", &account->notifies);
+    put_objects(out, "graphs", &account->graphs);
+    put_objects(out, "contexts", &account->contexts);
+    put_objects(out, "queues", &account->queues);
     if (account->untracked > 0)
         fprintf(out, "untracked      %" PRIu64 " things have no site: host memory was short\n",
                 account->untracked);
@@ -233,44 +236,41 @@ static void write_refused(const struct blyi_report *report, FILE *out)
     }
 }
 
-static void put_ids(FILE *out, const struct blyi_finding *finding)
+static struct blyi_source source_of(void *arg, uint32_t site)
 {
-    fprintf(out, "   id%s", plural(finding->count));
-    for (uint32_t i = 0; i < finding->n_ids; i++)
-        fprintf(out, " %" PRIu32, finding->ids[i]);
-    fputs(finding->count > finding->n_ids ? " ...\n" : "\n", out);
+    return *blyi_report_source(arg, site);
 }
 
 static void write_findings(const struct blyi_report *report, FILE *out)
 {
-    char site[BLYI_SOURCE_TEXT];
-    for (size_t i = 0; i < report->n_findings && i < MAX_FINDINGS; i++) {
-        const struct blyi_finding *finding = &report->findings[i];
-        fprintf(out, "\n%zu. %s: %s\n", i + 1, blyi_finding_key(finding->kind), finding->message);
-        if (finding->address != 0)
-            fprintf(out, "   %s 0x%" PRIx64 "\n", finding->count == 1 ? "at" : "lowest at",
-                    finding->address);
-        if (finding->n_ids > 0)
-            put_ids(out, finding);
-        fprintf(out, "   %s %s\n", blyi_role_words(finding->role),
-                site_text(report, finding->site, site));
-        if (finding->block_site != 0)
-            fprintf(out, "   %s %s\n", blyi_role_words(BLYI_ROLE_ALLOC),
-                    site_text(report, finding->block_site, site));
-        fprintf(out, "   to do: %s\n", blyi_finding_cure(finding));
-    }
+    char folder[PATH_MAX];
+    const struct blyi_finding_places places = {source_of, (void *)(uintptr_t)report,
+                                               getcwd(folder, sizeof(folder))};
+    for (size_t i = 0; i < report->n_findings && i < MAX_FINDINGS; i++)
+        blyi_finding_write_text(out, i + 1, &report->findings[i], &places);
     if (report->n_findings > MAX_FINDINGS)
         fprintf(out, "\n... and %zu more; a report in JSON has all\n",
                 report->n_findings - MAX_FINDINGS);
 }
 
+static void put_more(char *text, size_t size, uint64_t n, const char *one, const char *many)
+{
+    size_t length = strlen(text);
+    if (n > 0)
+        snprintf(text + length, size - length, ", %" PRIu64 " %s", n, n == 1 ? one : many);
+}
+
 static void write_summary(const struct blyi_report *report, FILE *out)
 {
     uint64_t count[BLYI_FINDING_KIND_COUNT] = {0}, bytes = 0;
-    size_t n_accesses = report->account.n_accesses; /* each is a finding, and no leak */
+    size_t n_leaks = 0;
     char leaked[BLYI_SIZE_TEXT], peak[BLYI_SIZE_TEXT];
     for (size_t i = 0; i < report->n_findings; i++) {
-        count[report->findings[i].kind] += report->findings[i].count;
+        enum blyi_finding_kind kind = report->findings[i].kind;
+        if (!blyi_finding_is_leak(kind))
+            continue;
+        n_leaks++;
+        count[kind] += report->findings[i].count;
         bytes += report->findings[i].bytes;
     }
     fprintf(out,
@@ -280,14 +280,19 @@ static void write_summary(const struct blyi_report *report, FILE *out)
     if (handles > 0)
         snprintf(in_handles, sizeof(in_handles), " and %" PRIu64 " handle%s", handles,
                  plural(handles));
-    if (report->n_findings == n_accesses)
+    char and_more[160] = "";
+    put_more(and_more, sizeof(and_more), count[BLYI_FINDING_LEAKED_NOTIFY], "notify", "notifies");
+    put_more(and_more, sizeof(and_more), count[BLYI_FINDING_LEAKED_GRAPH], "graph", "graphs");
+    put_more(and_more, sizeof(and_more), count[BLYI_FINDING_LEAKED_CONTEXT], "context", "contexts");
+    put_more(and_more, sizeof(and_more), count[BLYI_FINDING_LEAKED_QUEUE], "queue", "queues");
+    if (n_leaks == 0)
         fputs("nothing\n", out);
     else
-        fprintf(out, "%s in %" PRIu64 " block%s%s, %" PRIu64 " stream%s, %" PRIu64 " event%s\n",
+        fprintf(out, "%s in %" PRIu64 " block%s%s, %" PRIu64 " stream%s, %" PRIu64 " event%s%s\n",
                 blyi_size_text(bytes, leaked), count[BLYI_FINDING_LEAK],
                 plural(count[BLYI_FINDING_LEAK]), in_handles, count[BLYI_FINDING_LEAKED_STREAM],
                 plural(count[BLYI_FINDING_LEAKED_STREAM]), count[BLYI_FINDING_LEAKED_EVENT],
-                plural(count[BLYI_FINDING_LEAKED_EVENT]));
+                plural(count[BLYI_FINDING_LEAKED_EVENT]), and_more);
     fprintf(out, "ERROR SUMMARY: %zu finding%s\n", report->n_findings, plural(report->n_findings));
 }
 
@@ -302,6 +307,7 @@ void blyi_report_write_text(const struct blyi_report *report, FILE *out)
         write_calls(report, out);
         write_waste(report, out);
         write_holders(report, out);
+        blyi_report_pools_text(report->pools, report->n_pools, out);
         write_advice(report, out);
         write_refused(report, out);
         write_findings(report, out);

@@ -17,10 +17,13 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "base/frame.h"
 #include "base/host.h"
 #include "base/option.h"
 #include "base/site.h"
 #include "observe/place.h"
+
+#define LOOK_MS 250 /* whether the helper works */
 
 static char no_text[] = "(no host memory for a name)";
 static char no_file[] = "";
@@ -111,6 +114,7 @@ struct helper {
     pid_t pid;
     int fd; /* questions out, answers in; a socket, because a write to it can do without SIGPIPE */
     size_t sent;
+    uint64_t used_ns; /* of a processor, when it was looked at last */
 };
 
 static void close_both(const int ends[2])
@@ -179,6 +183,7 @@ static bool helper_start(struct helper *helper)
     close(ends[1]);
     helper->fd = ends[0];
     helper->sent = 0;
+    helper->used_ns = 0;
     fcntl(helper->fd, F_SETFL, O_NONBLOCK);
     return true;
 }
@@ -216,16 +221,30 @@ static bool pump_in(struct helper *helper, struct buffer *answer)
     return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
+/* Since the last look; where other work has the processors it takes a while to get to them. */
+static bool has_worked(struct helper *helper)
+{
+    clockid_t clock;
+    struct timespec used;
+    if (clock_getcpuclockid(helper->pid, &clock) != 0 || clock_gettime(clock, &used) != 0)
+        return false; /* it has ended */
+    uint64_t before = helper->used_ns;
+    helper->used_ns = (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
+    return helper->used_ns != before;
+}
+
 static void converse(struct helper *helper, const struct buffer *request, struct buffer *answer)
 {
-    uint64_t end = now_ms() + BLYI_SYMBOLISE_MS;
-    for (uint64_t now = now_ms(); now < end; now = now_ms()) {
+    uint64_t now = now_ms(), end = now + BLYI_SYMBOLISE_MS, worked = now;
+    for (; now < end && now - worked < BLYI_SYMBOLISE_IDLE_MS; now = now_ms()) {
         bool more = helper->sent < request->length;
         struct pollfd ready = {.fd = helper->fd, .events = POLLIN};
         if (more)
             ready.events |= POLLOUT;
-        if (poll(&ready, 1, (int)(end - now)) < 0 && errno != EINTR)
+        if (poll(&ready, 1, LOOK_MS) < 0 && errno != EINTR)
             break;
+        if (has_worked(helper))
+            worked = now_ms();
         if (more && (ready.revents & POLLOUT))
             pump_out(helper, request);
         if ((ready.revents & ~POLLOUT) && !pump_in(helper, answer))
@@ -331,11 +350,25 @@ static bool unloaded_text(uint32_t site, char text[BLYI_SITE_TEXT])
     return true;
 }
 
+/* A line of a script needs no helper. */
+static void take_line(const struct blyi_line *line, struct blyi_source *out)
+{
+    out->function = copy_or(line->function, strlen(line->function), no_text);
+    out->file = copy_or(line->file, strlen(line->file), no_file);
+    out->line = line->number;
+}
+
 void blyi_symbolise(const uint32_t *sites, size_t n, struct blyi_source *out)
 {
-    for (size_t i = 0; i < n; i++)
+    size_t n_code = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct blyi_line *line = blyi_line_of_site(sites[i]);
         out[i] = (struct blyi_source){.function = NULL, .file = no_file};
-    if (n > 0)
+        if (line != NULL)
+            take_line(line, &out[i]);
+        n_code += line == NULL;
+    }
+    if (n_code > 0)
         ask_helper(sites, n, out);
     for (size_t i = 0; i < n; i++) {
         char text[BLYI_SITE_TEXT];

@@ -23,9 +23,11 @@ struct blyi_source {
     uint32_t line;
 };
 
-/* Fills out[i] for sites[i]; free with blyi_sources_fini(). Runs at most BLYI_SYMBOLISE_MS in the
- * helper. When host memory is short, texts are constants that say so. */
-#define BLYI_SYMBOLISE_MS 5000
+/* Fills out[i] for sites[i]; free with blyi_sources_fini(). A helper that does nothing for
+ * BLYI_SYMBOLISE_IDLE_MS is stopped, and any after BLYI_SYMBOLISE_MS. When host memory is short,
+ * texts are constants that say so. */
+#define BLYI_SYMBOLISE_IDLE_MS 5000
+#define BLYI_SYMBOLISE_MS      60000
 void blyi_symbolise(const uint32_t *sites, size_t n, struct blyi_source *out);
 void blyi_sources_fini(struct blyi_source *sources, size_t n);
 

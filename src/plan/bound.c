@@ -14,7 +14,7 @@
 
 bly_status blyi_bound_load(const struct blyi_pack *pack, int64_t *load, int64_t *bound)
 {
-    int64_t *sum = blyi_host_calloc(pack->n_sections + (size_t)2, sizeof(*sum));
+    int64_t *sum = blyi_host_calloc_dense(pack->n_sections + (size_t)2, sizeof(*sum));
     if (sum == NULL)
         return blyi_fail(BLY_E_HOST_MEMORY, "bounding %u buffers: the host has no memory", pack->n);
     for (uint32_t i = 0; i < pack->n; i++) {
@@ -128,9 +128,9 @@ bly_status blyi_bound_subsets(const struct blyi_pack *pack, const struct blyi_gr
         pack->n == 0)
         return BLY_OK;
     struct sets sets = {(size_t)limit / 64 + 1, NULL, NULL, 0};
-    sets.sums = blyi_host_alloc(sets.words * sizeof(uint64_t));
-    sets.allowed = blyi_host_alloc((size_t)pack->n * sets.words * sizeof(uint64_t));
-    uint32_t *in = blyi_host_alloc(pack->n * sizeof(*in));
+    sets.sums = blyi_host_alloc_dense(sets.words * sizeof(uint64_t));
+    sets.allowed = blyi_host_alloc_dense((size_t)pack->n * sets.words * sizeof(uint64_t));
+    uint32_t *in = blyi_host_alloc_dense(pack->n * sizeof(*in));
     bly_status status = BLY_OK;
     if (sets.sums == NULL || sets.allowed == NULL || in == NULL)
         status =

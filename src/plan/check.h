@@ -7,7 +7,8 @@
 
 #include <belay/plan.h>
 
-/* Errors as bly_plan(). */
-bly_status blyi_plan_check(const bly_plan_buffer *buffers, size_t n, const bly_plan_opts *opts);
+/* Errors as bly_plan(). ids  what sentences call the buffers; NULL: by position */
+bly_status blyi_plan_check(const bly_plan_buffer *buffers, size_t n, const bly_plan_opts *opts,
+                           char *const *ids);
 
 #endif

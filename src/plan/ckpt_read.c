@@ -266,7 +266,8 @@ static bly_status read_lines(struct reader *reader)
 
 bly_status bly_chain_parse(const char *text, size_t length, const char *name, bly_chain *chain)
 {
-    struct reader reader = {.name = name, .rest = {text, length}, .unit = 1};
+    size_t mark = length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0; /* of UTF-8 */
+    struct reader reader = {.name = name, .rest = {text + mark, length - mark}, .unit = 1};
     reader.chain.stages = blyi_host_calloc(BLY_CHAIN_STAGES_MAX, sizeof(*reader.chain.stages));
     if (reader.chain.stages == NULL)
         return blyi_fail(BLY_E_HOST_MEMORY, "%s: no host memory for a chain", name);

@@ -123,7 +123,8 @@ static bly_status try_corner(const struct blyi_ckpt_table *table, const bly_chai
 /* ── The search for one that fits ─────────────────────────────────────────────────────────── */
 
 /* The smallest memory that suffices. Thinning keeps the first corner of every curve, and the
- * first corners depend on first corners alone, so a coarse table tells it exactly. */
+ * first corners depend on first corners alone, so a coarse table tells it exactly, unless it
+ * left out ways. */
 static bly_status fail_budget(const struct blyi_ckpt_model *model, const bly_chain *chain,
                               uint64_t budget, const bly_ckpt_opts *opts)
 {
@@ -134,11 +135,12 @@ static bly_status fail_budget(const struct blyi_ckpt_model *model, const bly_cha
     if (status != BLY_OK)
         return status;
     uint64_t least = whole_curve(&table, whole_class(opts))->corners[0].memory + chain->input;
+    bool all = table.stride == 1;
     blyi_ckpt_table_fini(&table);
-    return blyi_fail(BLY_E_NO_MEMORY,
-                     "chain of %zu stages: a budget of %" PRIu64 " B is below the %" PRIu64
-                     " B that its smallest schedule needs",
-                     chain->n, budget, least);
+    return blyi_fail(
+        BLY_E_NO_MEMORY,
+        "chain of %zu stages: a budget of %" PRIu64 " B is below the %" PRIu64 " B that %s needs",
+        chain->n, budget, least, all ? "its smallest schedule" : "the smallest schedule looked at");
 }
 
 /* From the fastest corner to smaller ones until the packing fits, in wider steps the longer it

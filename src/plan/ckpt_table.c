@@ -17,6 +17,7 @@
 #define CORNERS_MIN 16
 #define STEPS_MAX   500000000u
 #define STEPS_OTHER 50000000u
+#define WAYS_MAX    4000000u /* about; a way takes at least 0.1 us */
 
 static size_t alike_index(uint32_t first, uint32_t last)
 {
@@ -164,6 +165,12 @@ bly_status blyi_ckpt_table_init(struct blyi_ckpt_table *table, const struct blyi
     if (table->alike == NULL)
         return blyi_fail(BLY_E_HOST_MEMORY, "no host memory for %zu parts of a chain", n_parts);
     bly_status status = number_parts(table);
+    table->stride = 1;
+    if (table->n_ways > WAYS_MAX) {
+        table->stride = (uint32_t)(table->n_ways / WAYS_MAX) + 1;
+        table->n_ways = WAYS_MAX + (uint64_t)table->n_alike * 2 * BLYI_CKPT_NEAR;
+        table->thinned = true;
+    }
     if (status == BLY_OK)
         status = alloc_curves(table, opts->persistent != 0);
     if (status == BLY_OK)

@@ -32,6 +32,8 @@ enum blyi_ckpt_class {
     BLYI_CKPT_CLASSES
 };
 
+#define BLYI_CKPT_NEAR 4u /* stages from an end of a part */
+
 struct blyi_ckpt_part {
     uint32_t first, last;
     enum blyi_ckpt_class class;
@@ -41,6 +43,7 @@ struct blyi_ckpt_table {
     const struct blyi_ckpt_model *model;
     uint64_t limit;   /* of the memory of a part */
     bool thinned;     /* some persistent curve is not exact */
+    uint32_t stride;  /* of checkpoints tried far from both ends of a part; 1: all */
     uint32_t n_alike; /* different parts */
     uint64_t n_ways;  /* sum of their lengths: what filling costs */
     uint32_t *alike;  /* of the part first .. last, at alike_index() */

@@ -10,6 +10,7 @@
 
 #include "base/fail.h"
 #include "base/host.h"
+#include "base/utf8.h"
 
 #define BRIEF_MAX 40
 
@@ -140,9 +141,14 @@ bool blyi_ckpt_text_thousandths(struct blyi_ckpt_text text, uint64_t *value)
 
 int blyi_ckpt_text_brief(struct blyi_ckpt_text text)
 {
+    const unsigned char *at = (const unsigned char *)text.at, *end = at + text.length;
     int length = 0;
-    while ((size_t)length < text.length && length < BRIEF_MAX && is_printable(text.at[length]))
-        length++;
+    while ((size_t)length < text.length && length < BRIEF_MAX && is_printable(text.at[length])) {
+        size_t more = blyi_utf8_length(at + length, end);
+        if (more == 0)
+            break;
+        length += (int)more;
+    }
     return length;
 }
 

@@ -92,6 +92,27 @@ void blyi_ckpt_ways_start(struct blyi_ckpt_ways *ways, const struct blyi_ckpt_ta
     ways->present = last->gradient + (part->class == BLYI_CKPT_HELD ? last->saved : 0);
 }
 
+/* In a chain of very many different parts only some of the far checkpoints are tried. */
+static bool is_skipped(const struct blyi_ckpt_ways *ways)
+{
+    uint32_t after = ways->k - ways->part.first, before = ways->part.last - ways->k;
+    return after >= BLYI_CKPT_NEAR && before > BLYI_CKPT_NEAR && after % ways->table->stride != 0;
+}
+
+/* To the next k that is tried; false: there is none. */
+static bool next_checkpoint(struct blyi_ckpt_ways *ways)
+{
+    ways->k = ways->choice == BLYI_CKPT_SAVE ? ways->part.first : ways->k + 1;
+    for (;; ways->k++) {
+        if (ways->k >= ways->part.last)
+            return false;
+        ways->before = ways->forward;
+        ways->forward = larger(ways->forward, forward_memory(ways, ways->k));
+        if (!is_skipped(ways))
+            return true;
+    }
+}
+
 bool blyi_ckpt_ways_next(struct blyi_ckpt_ways *ways)
 {
     const struct blyi_ckpt_part *part = &ways->part;
@@ -112,11 +133,8 @@ bool blyi_ckpt_ways_next(struct blyi_ckpt_ways *ways)
         way_early(ways);
         return true;
     }
-    ways->k = ways->choice == BLYI_CKPT_SAVE ? part->first : ways->k + 1;
-    if (ways->k >= part->last)
+    if (!next_checkpoint(ways))
         return false;
-    ways->before = ways->forward;
-    ways->forward = larger(ways->forward, forward_memory(ways, ways->k));
     way_checkpoint(ways);
     return true;
 }

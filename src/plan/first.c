@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "base/host.h"
+#include "plan/crest.h"
+#include "plan/dive.h"
 #include "plan/fit.h"
 #include "plan/fold.h"
 #include "plan/shelf.h"
@@ -15,9 +17,12 @@
 
 #define SHELF_MAX   20000 /* items up to which every order is tried on a shelf */
 #define BREADTH_MAX 70000 /* and up to which one is */
-#define DIVE_MAX    30000
 #define N_DIVES     3
 #define FOLD_MIN    3000   /* below, trees see the whole of it */
+#define CREST_MIN   50000  /* below, searches see enough of it */
+#define PROBED      64     /* a two-ended sweep is good at one part in so many above the bound */
+#define HURRY       8      /* where so many times more is left than was used, there is none */
+#define GOOD        12     /* one part in so many above the bound is good enough to be pressed */
 #define SWEEPS_MAX  300000 /* above, a handful of sweeps */
 
 void blyi_solve_offer(struct blyi_solve *s, const char *solver)
@@ -45,38 +50,112 @@ static const struct {
 } two_ended[] = {{1, 64}, {0, 64}, {2, 64}, {4, 64}, {0, 512}, {2, 512},
                  {0, 8},  {2, 8},  {1, 16}, {0, 16}, {8, 64},  {8, 512}};
 
+/* What does not end above `limit` is a plan. */
+static bly_status sweep_two_ended(struct blyi_solve *s, const struct blyi_timeline *line, size_t t,
+                                  int64_t limit)
+{
+    int64_t ceiling = s->bound + s->bound / 400 * two_ended[t].rise;
+    bool done = false;
+    bly_status status = blyi_sweep(s->pack, line, BLYI_SWEEP_TWO_ENDED, ceiling, two_ended[t].life,
+                                   limit, &s->stop, s->spare, &done);
+    if (status == BLY_OK && done)
+        blyi_solve_offer(s, "sweep-two-ended");
+    return status;
+}
+
+/* Looks whether two-ended sweeps are what this trace wants: as soon as not, it is over. */
+static bly_status probe_two_ended(struct blyi_solve *s, const struct blyi_timeline *line)
+{
+    if (s->pack->n <= CREST_MIN || s->pack->align != NULL)
+        return BLY_OK;
+    return sweep_two_ended(s, line, 0, s->bound + s->bound / PROBED);
+}
+
+/* A sweep whose plan is taken unless it ends above `limit`. */
+static bly_status sweep_fit(struct blyi_solve *s, const struct blyi_timeline *line,
+                            enum blyi_sweep_fit fit, int64_t limit, const char *name)
+{
+    bool done = false, first = s->peak == INT64_MAX; /* a first plan is made whatever it takes */
+    bly_status status =
+        blyi_sweep(s->pack, line, fit, 0, 0, limit, first ? NULL : &s->stop, s->spare, &done);
+    if (status == BLY_OK && done)
+        blyi_solve_offer(s, name);
+    return status;
+}
+
+/* Is what is left of the time better spent on pressing what there is? */
+static bool is_hurried(const struct blyi_solve *s)
+{
+    uint64_t now = blyi_clock_ns(), deadline_ns = s->stop.deadline_ns;
+    if (deadline_ns == UINT64_MAX)
+        return false;
+    return deadline_ns <= now || (deadline_ns - now) / HURRY < now - s->began_ns;
+}
+
+/* Many buffers at many sizes: *enough where a plan is good to press and time is short. */
+static bly_status sweep_many(struct blyi_solve *s, const struct blyi_timeline *line, bool *enough)
+{
+    bly_status status = BLY_OK;
+    if (s->pack->n <= SWEEPS_MAX)
+        status = sweep_fit(s, line, BLYI_SWEEP_BEST, INT64_MAX, "sweep-best");
+    *enough = s->peak != INT64_MAX && s->peak <= s->bound + s->bound / GOOD && is_hurried(s);
+    if (status != BLY_OK || *enough || over(s))
+        return status;
+    const char *solver = NULL;
+    /* Where memory of the host is short, the sweep below needs least. */
+    if (blyi_crest(s, line, &solver) == BLY_OK && solver != NULL)
+        blyi_solve_offer(s, solver);
+    *enough = s->peak != INT64_MAX && is_hurried(s);
+    return status;
+}
+
+static bly_status sweep_two_ends(struct blyi_solve *s, const struct blyi_timeline *line,
+                                 bool probed, bool large)
+{
+    bly_status status = BLY_OK;
+    size_t tries = large ? 2 : sizeof(two_ended) / sizeof(two_ended[0]);
+    for (size_t t = probed; t < tries && status == BLY_OK && !over(s); t++) {
+        int64_t peak = s->peak;
+        status = sweep_two_ended(s, line, t, s->peak - 1);
+        if (large && s->peak == peak)
+            break; /* where the first is of no use, the second is not, either */
+    }
+    return status;
+}
+
+static bly_status sweep_all(struct blyi_solve *s, const struct blyi_timeline *line)
+{
+    bool plain = s->pack->align == NULL && s->pack->pieces == NULL;
+    bool many = s->pack->n > CREST_MIN && plain, large = s->pack->n > SWEEPS_MAX;
+    bool done = false, enough = false;
+    bly_status status = probe_two_ended(s, line);
+    bool probed = s->peak != INT64_MAX;
+    if (status == BLY_OK && many && !probed)
+        status = sweep_many(s, line, &enough);
+    if (status != BLY_OK || enough)
+        return status;
+    bool swept = many && !probed && !large;
+    if (s->peak == INT64_MAX)
+        status = sweep_fit(s, line, BLYI_SWEEP_FIRST, INT64_MAX, "sweep-first");
+    if (status == BLY_OK)
+        status = sweep_two_ends(s, line, probed, large);
+    if (status == BLY_OK && !over(s) && s->pack->n >= FOLD_MIN && plain) {
+        status = blyi_fold(s, line, &done);
+        if (status == BLY_OK && done)
+            blyi_solve_offer(s, "fold");
+    }
+    if (status == BLY_OK && !over(s) && !large && !swept)
+        status = sweep_fit(s, line, BLYI_SWEEP_BEST, s->peak - 1, "sweep-best");
+    return status;
+}
+
 static bly_status try_sweeps(struct blyi_solve *s)
 {
     struct blyi_timeline line;
     bly_status status = blyi_timeline_init(&line, s->pack);
     if (status != BLY_OK)
         return status;
-    bool done = false;
-    status = blyi_sweep(s->pack, &line, BLYI_SWEEP_FIRST, 0, 0, NULL, s->spare, &done);
-    if (status == BLY_OK)
-        blyi_solve_offer(s, "sweep-first");
-    bool large = s->pack->n > SWEEPS_MAX;
-    size_t tries = large ? 2 : sizeof(two_ended) / sizeof(two_ended[0]);
-    for (size_t t = 0; t < tries && status == BLY_OK && !over(s); t++) {
-        int64_t ceiling = s->bound + s->bound / 400 * two_ended[t].rise, peak = s->peak;
-        status = blyi_sweep(s->pack, &line, BLYI_SWEEP_TWO_ENDED, ceiling, two_ended[t].life,
-                            &s->stop, s->spare, &done);
-        if (status == BLY_OK && done)
-            blyi_solve_offer(s, "sweep-two-ended");
-        if (large && s->peak == peak)
-            break; /* where the first is of no use, the second is not, either */
-    }
-    if (status == BLY_OK && !over(s) && s->pack->n >= FOLD_MIN && s->pack->align == NULL &&
-        s->pack->pieces == NULL) {
-        status = blyi_fold(s, &line, &done);
-        if (status == BLY_OK && done)
-            blyi_solve_offer(s, "fold");
-    }
-    if (status == BLY_OK && !over(s) && !large) {
-        status = blyi_sweep(s->pack, &line, BLYI_SWEEP_BEST, 0, 0, &s->stop, s->spare, &done);
-        if (status == BLY_OK && done)
-            blyi_solve_offer(s, "sweep-best");
-    }
+    status = sweep_all(s, &line);
     blyi_timeline_fini(&line);
     return status;
 }
@@ -151,8 +230,10 @@ static bly_status try_dives(struct blyi_solve *s, size_t from, size_t to)
     static const enum blyi_fit_by keys[N_DIVES] = {BLYI_FIT_AREA, BLYI_FIT_LIFETIME, BLYI_FIT_SIZE};
     bly_status status = BLY_OK;
     for (size_t t = from; t < to && status == BLY_OK && !over(s); t++) {
-        status = blyi_dive(s->pack, keys[t], &s->stop, s->spare);
-        if (status == BLY_OK)
+        struct blyi_dive_style style = {.by = keys[t]};
+        bool done;
+        status = blyi_dive(s->pack, &style, INT64_MAX, &s->stop, s->spare, &done);
+        if (status == BLY_OK && done)
             blyi_solve_offer(s, "dive");
     }
     return status;
@@ -166,11 +247,12 @@ bly_status blyi_solve_first(struct blyi_solve *s)
     bool sweeps = pack->fixed == NULL;
     if (sweeps)
         status = try_sweeps(s);
-    if (status == BLY_OK && !over(s) && (pack->n <= DIVE_MAX || !sweeps || pack->pieces != NULL))
+    if (status == BLY_OK && !over(s) &&
+        (pack->n <= BLYI_DIVE_MAX || !sweeps || pack->pieces != NULL))
         status = try_dives(s, 0, 1);
     if (status == BLY_OK && !over(s) && pack->n <= BREADTH_MAX)
         status = try_orders(s);
-    if (status == BLY_OK && !over(s) && pack->n <= DIVE_MAX)
+    if (status == BLY_OK && !over(s) && pack->n <= BLYI_DIVE_MAX)
         status = try_dives(s, 1, N_DIVES);
     return status;
 }

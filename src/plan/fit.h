@@ -30,11 +30,4 @@ struct blyi_shelf;
 bool blyi_fit_place(struct blyi_shelf *shelf, const uint32_t *order, uint32_t n_tight,
                     int64_t limit, struct blyi_stop *stop);
 
-/* Skyline dive: the item that can lie lowest comes next, on top of what is there already; the
- * larger key wins among equals. Fixed items come first, and nothing goes below them. For any
- * number of items: O((n + moves) log n), and O(n log n) once stopped.
- * E_HOST_MEMORY: offset is unspecified. */
-bly_status blyi_dive(const struct blyi_pack *pack, enum blyi_fit_by by, struct blyi_stop *stop,
-                     int64_t *offset);
-
 #endif

@@ -19,13 +19,13 @@
 #include "base/assert.h"
 #include "base/fail.h"
 #include "base/host.h"
-#include "plan/bound.h"
+#include "plan/inner.h"
+#include "plan/repeat.h"
 #include "plan/shelf.h"
 
 #define SAMPLE     65536 /* births looked at to find the step */
 #define STEPS_MAX  8     /* wound up together */
 #define SLOTS_MAX  60000
-#define NODES      ((uint64_t)400000)
 #define DRIFT      16 /* a birth may be off by a part of the step */
 #define FEW        64 /* left over, that are put into holes */
 #define REST_SHARE 8  /* of all buffers that may be left over */
@@ -81,7 +81,7 @@ static bly_status find_step(struct fold *f, bool *found)
 {
     const struct blyi_pack *pack = f->solve->pack;
     size_t n = pack->n < SAMPLE ? pack->n : SAMPLE, from = (pack->n - n) / 2;
-    bly_plan_buffer *sample = blyi_host_alloc(n * sizeof(*sample));
+    bly_plan_buffer *sample = blyi_host_alloc_dense(n * sizeof(*sample));
     if (sample == NULL)
         return blyi_fail(BLY_E_HOST_MEMORY, "folding %u buffers: the host has no memory", pack->n);
     for (size_t x = 0; x < n; x++) {
@@ -89,23 +89,27 @@ static bly_status find_step(struct fold *f, bool *found)
         sample[x] = bly_plan_buffer_make(lower_of(pack, i), upper_of(pack, i),
                                          (uint64_t)pack->items[i].size);
     }
-    bly_plan_period period;
-    bly_status status = bly_plan_find_period(sample, n, &period);
-    *found = status == BLY_OK;
-    if (*found) {
-        /* Steps at the ends of a run may differ a little: one from the middle is the model. */
-        size_t middle = period.n_steps / 2, n_born = period.n_buffers;
-        size_t first = from + period.first + middle * n_born;
-        f->n_born = n_born;
-        f->first = (int64_t)first;
-        f->start = lower_of(pack, f->line->born[first]);
-        size_t next = period.n_steps > 2 ? first + n_born : first;
-        f->length =
-            lower_of(pack, f->line->born[next]) - lower_of(pack, f->line->born[next - n_born]);
-        *found = f->length > 0;
-    }
+    struct blyi_repeat r = {0, 0, 0};
+    struct blyi_births births;
+    bly_status status = blyi_births_init(&births, sample, n);
     blyi_host_free(sample);
-    return status == BLY_E_STATE ? BLY_OK : status;
+    if (status != BLY_OK)
+        return status;
+    status = blyi_repeat_find(&births, false, &r);
+    blyi_births_fini(&births);
+    *found = r.run > 0;
+    if (!*found)
+        return status;
+    /* Steps at the ends of a run may differ a little: one from the middle is the model. */
+    size_t n_steps = r.run / r.distance + 1, first = from + r.first + n_steps / 2 * r.distance;
+    f->n_born = r.distance;
+    f->first = (int64_t)first;
+    f->start = lower_of(pack, f->line->born[first]);
+    size_t next = n_steps > 2 ? first + r.distance : first;
+    f->length =
+        lower_of(pack, f->line->born[next]) - lower_of(pack, f->line->born[next - r.distance]);
+    *found = f->length > 0;
+    return status;
 }
 
 static bool is_alike(const struct fold *f, const struct slot *slot, uint32_t i, int64_t since)
@@ -160,48 +164,13 @@ static void make_slots(struct fold *f)
     f->n_steps = (size_t)((longest + f->length - 1) / f->length);
 }
 
-/* Plans a problem made up here; offsets are in units of the problem at hand. */
-static bly_status plan_inner(struct fold *f, const bly_plan_buffer *buffers, size_t n,
-                             int64_t *offset, int64_t *peak)
-{
-    struct blyi_solve *outer = f->solve;
-    struct blyi_pack pack;
-    bly_status status = blyi_pack_init(&pack, buffers, NULL, n, 1);
-    if (status != BLY_OK)
-        return status;
-    struct blyi_solve s = {.pack = &pack, .seed = outer->seed, .stop = outer->stop};
-    uint64_t left = outer->node_budget - outer->nodes;
-    s.enough = outer->bound / pack.unit;
-    s.node_budget = left < NODES ? left : NODES;
-    s.n_threads = outer->n_threads;
-    s.peak = INT64_MAX;
-    s.offset = blyi_host_alloc((n + 1) * sizeof(*s.offset));
-    s.spare = blyi_host_alloc((n + 1) * sizeof(*s.spare));
-    if (s.offset == NULL || s.spare == NULL)
-        status = blyi_fail(BLY_E_HOST_MEMORY, "folding %zu buffers: the host has no memory", n);
-    if (status == BLY_OK)
-        status = blyi_bound_load(&pack, NULL, &s.bound);
-    if (status == BLY_OK)
-        status = blyi_solve_first(&s);
-    if (status == BLY_OK && !blyi_solve_done(&s) && !blyi_stop_now(&s.stop))
-        status = blyi_solve_race(&s);
-    outer->nodes += s.nodes;
-    for (size_t x = 0; status == BLY_OK && x < n; x++)
-        offset[x] = s.offset[x] * pack.unit;
-    *peak = status == BLY_OK ? s.peak * pack.unit : 0;
-    blyi_host_free(s.offset);
-    blyi_host_free(s.spare);
-    blyi_pack_fini(&pack);
-    return status;
-}
-
 /* All slots of the steps that are wound up together, on one round of time. */
 static bly_status plan_round(struct fold *f)
 {
     size_t n = f->n_born * f->n_steps;
     int64_t round = f->length * (int64_t)f->n_steps;
-    bly_plan_buffer *buffers = blyi_host_alloc(n * sizeof(*buffers));
-    bly_plan_gap *gaps = blyi_host_alloc(n * sizeof(*gaps));
+    bly_plan_buffer *buffers = blyi_host_alloc_dense(n * sizeof(*buffers));
+    bly_plan_gap *gaps = blyi_host_alloc_dense(n * sizeof(*gaps));
     bly_status status = BLY_OK;
     if (buffers == NULL || gaps == NULL)
         status = blyi_fail(BLY_E_HOST_MEMORY, "folding %zu buffers: the host has no memory", n);
@@ -222,7 +191,7 @@ static bly_status plan_round(struct fold *f)
         }
     }
     if (status == BLY_OK)
-        status = plan_inner(f, buffers, n, f->place, &f->height);
+        status = blyi_solve_inner(f->solve, buffers, n, &f->solve->stop, f->place, &f->height);
     blyi_host_free(buffers);
     blyi_host_free(gaps);
     return status;
@@ -232,8 +201,8 @@ static bly_status plan_rest(struct fold *f)
 {
     const struct blyi_pack *pack = f->solve->pack;
     int64_t peak;
-    bly_plan_buffer *buffers = blyi_host_alloc((f->n_rest + 1) * sizeof(*buffers));
-    int64_t *offset = blyi_host_alloc((f->n_rest + 1) * sizeof(*offset));
+    bly_plan_buffer *buffers = blyi_host_alloc_dense((f->n_rest + 1) * sizeof(*buffers));
+    int64_t *offset = blyi_host_alloc_dense((f->n_rest + 1) * sizeof(*offset));
     bly_status status = BLY_OK;
     if (buffers == NULL || offset == NULL)
         status =
@@ -244,7 +213,7 @@ static bly_status plan_rest(struct fold *f)
                                           (uint64_t)pack->items[i].size);
     }
     if (status == BLY_OK)
-        status = plan_inner(f, buffers, f->n_rest, offset, &peak);
+        status = blyi_solve_inner(f->solve, buffers, f->n_rest, &f->solve->stop, offset, &peak);
     for (size_t x = 0; status == BLY_OK && x < f->n_rest; x++)
         f->solve->spare[f->rest[x]] = f->height + offset[x];
     blyi_host_free(buffers);
@@ -257,7 +226,8 @@ static bool is_clear(const struct blyi_shelf *shelf, uint32_t i, int64_t offset)
     struct blyi_shelf_wish w = blyi_shelf_wish_of(shelf->pack, i);
     int64_t end = offset + shelf->pack->items[i].size;
     for (size_t x = 0; x < shelf->n && shelf->entries[x].start < end; x++) {
-        if (shelf->entries[x].end > offset && blyi_shelf_meets(&w, &shelf->entries[x]))
+        if (shelf->entries[x].end > offset &&
+            blyi_shelf_meets(&w, shelf->entries[x].first, shelf->entries[x].last))
             return false;
     }
     return true;
@@ -272,7 +242,7 @@ static bly_status drop_rest(struct fold *f)
     bly_status status = blyi_shelf_init(&shelf, pack);
     if (status != BLY_OK)
         return status;
-    struct blyi_sort_key *keys = blyi_host_alloc(2 * (size_t)pack->n * sizeof(*keys));
+    struct blyi_sort_key *keys = blyi_host_alloc_dense(2 * (size_t)pack->n * sizeof(*keys));
     if (keys == NULL)
         status =
             blyi_fail(BLY_E_HOST_MEMORY, "folding %u buffers: the host has no memory", pack->n);
@@ -308,15 +278,15 @@ static void tile(struct fold *f)
 static bly_status fold(struct fold *f, bool *done)
 {
     const struct blyi_pack *pack = f->solve->pack;
-    f->slots = blyi_host_alloc(f->n_born * sizeof(*f->slots));
-    f->rest = blyi_host_alloc((pack->n + (size_t)1) * sizeof(*f->rest));
+    f->slots = blyi_host_alloc_dense(f->n_born * sizeof(*f->slots));
+    f->rest = blyi_host_alloc_dense((pack->n + (size_t)1) * sizeof(*f->rest));
     if (f->slots == NULL || f->rest == NULL)
         return blyi_fail(BLY_E_HOST_MEMORY, "folding %u buffers: the host has no memory", pack->n);
     make_slots(f);
     if (f->n_rest > pack->n / REST_SHARE || f->n_steps > STEPS_MAX ||
         f->n_born * f->n_steps > SLOTS_MAX || 2 * f->n_born * f->n_steps > pack->n)
         return BLY_OK;
-    f->place = blyi_host_alloc(f->n_born * f->n_steps * sizeof(*f->place));
+    f->place = blyi_host_alloc_dense(f->n_born * f->n_steps * sizeof(*f->place));
     if (f->place == NULL)
         return blyi_fail(BLY_E_HOST_MEMORY, "folding %u buffers: the host has no memory", pack->n);
     bly_status status = plan_round(f);

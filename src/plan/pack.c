@@ -88,16 +88,16 @@ static void survey_buffers(struct survey *s, const bly_plan_buffer *buffers,
 static bool make_arrays(struct blyi_pack *pack, const struct survey *s, size_t n)
 {
     size_t room = n + 1;
-    pack->items = blyi_host_alloc(room * sizeof(*pack->items));
+    pack->items = blyi_host_alloc_dense(room * sizeof(*pack->items));
     if (s->uniform == 0)
-        pack->align = blyi_host_alloc(room * sizeof(*pack->align));
+        pack->align = blyi_host_alloc_dense(room * sizeof(*pack->align));
     if (s->any_fixed)
-        pack->fixed = blyi_host_alloc(room * sizeof(*pack->fixed));
+        pack->fixed = blyi_host_alloc_dense(room * sizeof(*pack->fixed));
     if (s->any_hint)
-        pack->hint = blyi_host_alloc(room * sizeof(*pack->hint));
+        pack->hint = blyi_host_alloc_dense(room * sizeof(*pack->hint));
     if (s->any_gap) {
-        pack->piece_at = blyi_host_calloc(room, sizeof(*pack->piece_at));
-        pack->pieces = blyi_host_alloc((s->n_pieces + 1) * sizeof(*pack->pieces));
+        pack->piece_at = blyi_host_calloc_dense(room, sizeof(*pack->piece_at));
+        pack->pieces = blyi_host_alloc_dense((s->n_pieces + 1) * sizeof(*pack->pieces));
     }
     return pack->items != NULL && (s->uniform != 0 || pack->align != NULL) &&
            (!s->any_fixed || pack->fixed != NULL) && (!s->any_hint || pack->hint != NULL) &&
@@ -230,15 +230,15 @@ bly_status blyi_pack_init(struct blyi_pack *pack, const bly_plan_buffer *buffers
     pack->unit = (int64_t)s.unit;
 
     size_t m = s.n_pieces;
-    struct blyi_sort_key *keys = blyi_host_alloc((3 * m + 1) * sizeof(*keys));
+    struct blyi_sort_key *keys = blyi_host_alloc_dense((3 * m + 1) * sizeof(*keys));
     if (keys == NULL || !make_arrays(pack, &s, n))
         goto fail;
     struct blyi_sort_key *births = keys, *deaths = keys + m, *spare = keys + 2 * m;
     fill_items(pack, &s, buffers, members, default_align, births, deaths);
     blyi_sort_keys(births, spare, m);
     blyi_sort_keys(deaths, spare, m);
-    pack->time =
-        blyi_host_alloc((count_sections(births, deaths, m) + (size_t)1) * sizeof(*pack->time));
+    pack->time = blyi_host_alloc_dense((count_sections(births, deaths, m) + (size_t)1) *
+                                       sizeof(*pack->time));
     if (pack->time == NULL)
         goto fail;
     cut_sections(pack, births, deaths, m);

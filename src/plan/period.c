@@ -1,167 +1,149 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * period.c - finds the step that a sequence of allocations repeats: a distance in order of
- * birth at which sizes and lifetimes agree over a long stretch. Lifetimes agree when they have
- * the same power of two, since an event more or less changes many of them a little.
+ * period.c - finds the step that a sequence of allocations repeats: exactly, or with sizes that
+ * differ from step to step.
  */
 #include <belay/plan.h>
 
 #include <stdbool.h>
-#include <string.h>
 
 #include "base/fail.h"
 #include "base/host.h"
 #include "plan/check.h"
+#include "plan/repeat.h"
 #include "plan/sort.h"
 
-#define GRAM      8  /* births looked at together, so that a chance match is rare */
-#define DISTANCES 32 /* candidates tried */
-#define TABLE     ((size_t)1 << 16)
-#define MISS_COST 19 /* matches that make up for a difference: 95 % have to agree */
+#define GROWTH 20 /* of so many births in a step at most one may stay for good */
 
-/* One per birth, in order. */
-struct births {
-    const bly_plan_buffer *buffers;
-    uint32_t *order;
-    uint64_t *token; /* of one birth: size and about its lifetime */
-    size_t n;
+/* How much is live just before each birth. */
+struct levels {
+    uint64_t *count, *bytes; /* n + 1 values each, the last behind all births */
 };
 
-static uint64_t mix(uint64_t h, uint64_t v)
+static void levels_fini(struct levels *levels)
 {
-    h = (h ^ v) * 0x9e3779b97f4a7c15u;
-    return h ^ (h >> 29);
+    blyi_host_free(levels->count);
+    blyi_host_free(levels->bytes);
 }
 
-static void births_fini(struct births *b)
+static uint64_t upper_key(const struct blyi_birth *b)
 {
-    blyi_host_free(b->order);
-    blyi_host_free(b->token);
+    return ((uint64_t)b->lower + b->life) ^ ((uint64_t)1 << 63);
 }
 
-static bly_status births_init(struct births *b, const bly_plan_buffer *buffers, size_t n)
+static uint64_t lower_key(const struct blyi_birth *b)
 {
-    struct blyi_sort_key *keys = blyi_host_alloc((2 * n + 1) * sizeof(*keys));
-    *b = (struct births){buffers, NULL, NULL, n};
-    b->order = blyi_host_alloc((n + 1) * sizeof(*b->order));
-    b->token = blyi_host_alloc((n + 1) * sizeof(*b->token));
-    if (keys == NULL || b->order == NULL || b->token == NULL) {
+    return (uint64_t)b->lower ^ ((uint64_t)1 << 63);
+}
+
+static bly_status levels_init(struct levels *levels, const struct blyi_births *births)
+{
+    size_t n = births->n, dead = 0;
+    struct blyi_sort_key *keys = blyi_host_alloc_dense((2 * n + 1) * sizeof(*keys));
+    levels->count = blyi_host_alloc_dense((n + 1) * sizeof(*levels->count));
+    levels->bytes = blyi_host_alloc_dense((n + 1) * sizeof(*levels->bytes));
+    if (keys == NULL || levels->count == NULL || levels->bytes == NULL) {
         blyi_host_free(keys);
-        births_fini(b);
-        return blyi_fail(BLY_E_HOST_MEMORY,
-                         "looking for steps in %zu buffers: the host has no "
-                         "memory",
-                         n);
+        levels_fini(levels);
+        return blyi_fail(BLY_E_HOST_MEMORY, "looking for steps: the host has no memory");
     }
-    for (size_t i = 0; i < n; i++)
-        keys[i] =
-            (struct blyi_sort_key){(uint64_t)buffers[i].lower ^ ((uint64_t)1 << 63), (uint32_t)i};
+    for (size_t x = 0; x < n; x++)
+        keys[x] = (struct blyi_sort_key){upper_key(&births->at[x]), (uint32_t)x};
     blyi_sort_keys(keys, keys + n, n);
-    for (size_t x = 0; x < n; x++) {
-        const bly_plan_buffer *at = &buffers[keys[x].value];
-        uint64_t life = (uint64_t)at->upper - (uint64_t)at->lower;
-        b->order[x] = keys[x].value;
-        b->token[x] = mix(mix(1, at->size), (uint64_t)__builtin_clzll(life));
+    uint64_t bytes = 0;
+    for (size_t x = 0; x <= n; x++) {
+        for (; dead < n && (x == n || keys[dead].key <= lower_key(&births->at[x])); dead++)
+            bytes -= births->at[keys[dead].value].size;
+        levels->count[x] = x - dead;
+        levels->bytes[x] = bytes;
+        bytes += x < n ? births->at[x].size : 0;
     }
     blyi_host_free(keys);
     return BLY_OK;
 }
 
-/* How often each distance lies between a run of GRAM births and its last occurrence. */
-static bly_status count_distances(const struct births *b, uint32_t **count)
+static uint64_t apart(uint64_t a, uint64_t b)
 {
-    size_t *last = blyi_host_calloc(TABLE, sizeof(*last)); /* position + 1 */
-    *count = blyi_host_calloc(b->n + 1, sizeof(**count));
-    if (last == NULL || *count == NULL) {
-        blyi_host_free(last);
-        blyi_host_free(*count);
-        return blyi_fail(BLY_E_HOST_MEMORY, "looking for steps: the host has no memory");
-    }
-    for (size_t x = 0; x + GRAM <= b->n; x++) {
-        uint64_t h = 0;
-        for (size_t g = 0; g < GRAM; g++)
-            h = mix(h, b->token[x + g]);
-        size_t slot = (size_t)(h >> 40) % TABLE;
-        if (last[slot] != 0)
-            (*count)[x + 1 - last[slot]]++;
-        last[slot] = x + 1;
-    }
-    blyi_host_free(last);
-    return BLY_OK;
+    return a > b ? a - b : b - a;
 }
 
-/* The commonest distance, which is then forgotten; 0: none is left. */
-static size_t next_distance(const struct births *b, uint32_t *count)
+/* A step gives back what it takes: layers of a forward pass and loading weights are none. The
+ * first of several may be the one that fills up. */
+static bool gives_back(const struct levels *levels, const struct blyi_repeat *r)
 {
-    size_t best = 0;
-    for (size_t d = 1; d < b->n; d++) {
-        if (count[d] > count[best])
-            best = d;
-    }
-    count[best] = 0;
-    return best;
+    size_t steps = r->run / r->distance, from = r->first + (steps > 1 ? r->distance : 0);
+    size_t to = r->first + steps * r->distance;
+    return apart(levels->count[from], levels->count[to]) <= (to - from) / GROWTH;
 }
 
-/* Longest stretch in which nearly all births agree with those `distance` later. */
-static size_t longest_stretch(const struct births *b, size_t distance, size_t *start)
+static bool covers_enough(const struct blyi_repeat *r, size_t n)
 {
-    size_t best = 0, from = 0, gain = 0, best_gain = 0;
-    for (size_t x = 0; x + distance < b->n; x++) {
-        if (b->token[x] == b->token[x + distance]) {
-            gain++;
-        } else if (gain > MISS_COST) {
-            gain -= MISS_COST;
-        } else {
-            gain = 0;
-            from = x + 1;
-        }
-        if (gain > best_gain) {
-            best_gain = gain;
-            best = x + 1 - from;
-            *start = from;
-        }
+    return r->run + r->distance >= n / 3;
+}
+
+/* Steps begin where least is live; that may cost one of four or more. */
+static void set_begin(struct blyi_repeat *r, const struct levels *levels)
+{
+    size_t spare = r->run % r->distance;
+    if (r->run / r->distance > 2)
+        spare = r->distance - 1;
+    size_t best = r->first;
+    for (size_t x = r->first; x <= r->first + spare; x++) {
+        if (levels->bytes[x] < levels->bytes[best])
+            best = x;
     }
-    return best;
+    r->run -= best - r->first;
+    r->first = best;
+}
+
+static bly_status none_found(const struct blyi_repeat *r, size_t n)
+{
+    if (r->run == 0)
+        return blyi_fail(BLY_E_STATE, "%zu buffers: no step is repeated", n);
+    return blyi_fail(
+        BLY_E_STATE,
+        "%zu buffers: no step is repeated through a third of them (the longest repeat: %zu "
+        "born, %zu times)",
+        n, r->distance, r->run / r->distance + 1);
+}
+
+static bly_status find(const struct blyi_births *births, const struct levels *levels,
+                       bly_plan_period *period)
+{
+    struct blyi_repeat r, longest = {0, 0, 0};
+    for (int any_size = 0; any_size < 2; any_size++) {
+        bly_status status = blyi_repeat_find(births, any_size != 0, &r);
+        if (status != BLY_OK)
+            return status;
+        if (r.run > 0 && covers_enough(&r, births->n) && gives_back(levels, &r)) {
+            set_begin(&r, levels);
+            int64_t start = births->at[r.first].lower;
+            int64_t next = births->at[r.first + r.distance].lower;
+            *period = (bly_plan_period){start,   next - start, r.run / r.distance + 1,
+                                        r.first, r.distance,   any_size};
+            return BLY_OK;
+        }
+        longest = any_size == 0 ? r : longest;
+    }
+    return none_found(&longest, births->n);
 }
 
 bly_status bly_plan_find_period(const bly_plan_buffer *buffers, size_t n, bly_plan_period *period)
 {
     bly_plan_opts opts = bly_plan_opts_default();
-    bly_status status = blyi_plan_check(buffers, n, &opts);
+    bly_status status = blyi_plan_check(buffers, n, &opts, NULL);
     if (status != BLY_OK)
         return status;
-    struct births b;
-    uint32_t *count;
-    status = births_init(&b, buffers, n);
+    struct blyi_births births;
+    struct levels levels;
+    status = blyi_births_init(&births, buffers, n);
     if (status != BLY_OK)
         return status;
-    status = count_distances(&b, &count);
-    size_t best = 0, best_distance = 0, best_start = 0;
-    for (size_t tries = 0; status == BLY_OK && tries < DISTANCES; tries++) {
-        size_t start = 0, distance = next_distance(&b, count);
-        if (distance == 0)
-            break;
-        size_t run = longest_stretch(&b, distance, &start);
-        /* Two steps cover as much as one of twice the length: the shorter wins. */
-        size_t covered = run + distance, best_covered = best + best_distance;
-        if (run >= distance &&
-            buffers[b.order[start + distance]].lower > buffers[b.order[start]].lower &&
-            (covered > best_covered || (covered == best_covered && distance < best_distance))) {
-            best = run;
-            best_distance = distance;
-            best_start = start;
-        }
-    }
-    if (status == BLY_OK)
-        blyi_host_free(count);
-    if (status == BLY_OK && best == 0)
-        status = blyi_fail(BLY_E_STATE, "%zu buffers: no step is repeated", n);
+    status = levels_init(&levels, &births);
     if (status == BLY_OK) {
-        int64_t first = buffers[b.order[best_start]].lower;
-        *period =
-            (bly_plan_period){first, buffers[b.order[best_start + best_distance]].lower - first,
-                              best / best_distance + 1, best_start, best_distance};
+        status = find(&births, &levels, period);
+        levels_fini(&levels);
     }
-    births_fini(&b);
+    blyi_births_fini(&births);
     return status;
 }

@@ -82,7 +82,7 @@ static bly_status plan_single(const struct request *q, bly_plan_result *r)
 static bly_status plan_regions(const struct request *q, bly_plan_result *r)
 {
     size_t n = q->n, n_rest = 0;
-    uint32_t *members = blyi_host_alloc((2 * n + 1) * sizeof(*members));
+    uint32_t *members = blyi_host_alloc_dense((2 * n + 1) * sizeof(*members));
     if (members == NULL)
         return blyi_fail(BLY_E_HOST_MEMORY, "planning %zu buffers: the host has no memory", n);
     uint32_t *rest = members + n;
@@ -121,10 +121,10 @@ static bly_status make_result(const struct request *q, bly_plan_result *r)
     memset(r, 0, sizeof(*r));
     r->n = n;
     r->n_regions = q->opts.n_regions;
-    r->offset = blyi_host_calloc(n + 1, sizeof(*r->offset));
+    r->offset = blyi_host_calloc_dense(n + 1, sizeof(*r->offset));
     r->region_peak = blyi_host_calloc(r->n_regions, sizeof(*r->region_peak));
     if (r->n_regions > 1)
-        r->region = blyi_host_calloc(n + 1, sizeof(*r->region));
+        r->region = blyi_host_calloc_dense(n + 1, sizeof(*r->region));
     if (r->offset != NULL && r->region_peak != NULL && (r->n_regions == 1 || r->region != NULL))
         return BLY_OK;
     bly_plan_release(r);
@@ -154,7 +154,7 @@ bly_status bly_plan(const bly_plan_buffer *buffers, size_t n, const bly_plan_opt
     bly_plan_opts standard = bly_plan_opts_default();
     if (opts == NULL)
         opts = &standard;
-    bly_status status = blyi_plan_check(buffers, n, opts);
+    bly_status status = blyi_plan_check(buffers, n, opts, NULL);
     if (status != BLY_OK)
         return status;
     struct request q = {.buffers = buffers, .n = n};

@@ -17,12 +17,14 @@
 #include "plan/eject.h"
 #include "plan/sort.h"
 
-#define WHOLE_MAX   2500   /* up to so many items the window is the whole problem */
-#define LARGE       100000 /* items: a failed attempt costs more */
+#define WHOLE_MAX   2500  /* up to so many items the window is the whole problem */
+#define LARGE       50000 /* items: small gains come sooner */
 #define REACH_FIRST 300
 #define REACH_MAX   6000
 #define PART_MAX    20000 /* items in a window: the shelf of more would be too slow */
 #define STEPS_FIRST 4000
+#define STEPS_LARGE 2500
+#define YIELDS      1 /* how often the aim is made higher for one window */
 #define STEPS_MAX   40000
 
 struct window {
@@ -35,9 +37,10 @@ void blyi_press_init(struct blyi_press *press, const struct blyi_pack *pack,
     press->pack = pack;
     press->line = line;
     blyi_rand_init(&press->rand, seed);
-    press->share = pack->n > LARGE ? 0.5 : 0.75;
+    press->share = pack->n > LARGE ? 0.33 : 0.75;
     press->reach = REACH_FIRST;
-    press->steps = STEPS_FIRST;
+    press->steps = pack->n > LARGE ? STEPS_LARGE : STEPS_FIRST;
+    press->growth = pack->n > LARGE ? 1.2 : 1.5;
 }
 
 /* Sections around [first, last] in which about `reach` items are born before and after. */
@@ -58,14 +61,15 @@ static struct window widen(const struct blyi_press *press, uint32_t first, uint3
 
 /* Windows around everything above `wanted`, in order of time, merged where they touch. */
 static bly_status find_windows(const struct blyi_press *press, int64_t wanted,
-                               const int64_t *offset, struct window **windows, size_t *count)
+                               const int64_t *offset, struct blyi_stop *stop,
+                               struct window **windows, size_t *count)
 {
     const struct blyi_pack *pack = press->pack;
     size_t n_high = 0;
     for (uint32_t i = 0; i < pack->n; i++)
         n_high += offset[i] + pack->items[i].size > wanted;
-    struct window *w = blyi_host_alloc((n_high + 1) * sizeof(*w));
-    struct blyi_sort_key *keys = blyi_host_alloc((2 * n_high + 1) * sizeof(*keys));
+    struct window *w = blyi_host_alloc_dense((n_high + 1) * sizeof(*w));
+    struct blyi_sort_key *keys = blyi_host_alloc_dense((2 * n_high + 1) * sizeof(*keys));
     if (w == NULL || keys == NULL) {
         blyi_host_free(w);
         blyi_host_free(keys);
@@ -79,8 +83,12 @@ static bly_status find_windows(const struct blyi_press *press, int64_t wanted,
     }
     blyi_sort_keys(keys, keys + n_high, n_high);
     size_t n = 0;
-    for (size_t k = 0; k < n_high; k++) {
+    uint32_t core = 0; /* last section of what the last window was made for */
+    for (size_t k = 0; k < n_high && !blyi_stop_poll(stop); k++) {
         const struct blyi_pack_item *item = &pack->items[keys[k].value];
+        if (n > 0 && item->last <= core)
+            continue; /* inside of it already, since it is not born before */
+        core = item->last;
         struct window next = widen(press, item->first, item->last);
         if (n > 0 && next.first <= w[n - 1].last)
             w[n - 1].last = next.last > w[n - 1].last ? next.last : w[n - 1].last;
@@ -113,56 +121,96 @@ static bool is_inside(const struct blyi_pack_item *item, const struct window *w)
     return item->first >= w->first && item->last <= w->last;
 }
 
+/* Items born before a section that live to it or longer. Windows come in order of time, so what
+ * reaches into one is found among what reached into the one before and what was born since. */
+struct carry {
+    uint32_t *items;
+    size_t n, room;
+    uint32_t born; /* so many, in order of birth, were looked at */
+};
+
+static bool carry_to(struct carry *carry, const struct blyi_press *press, uint32_t section)
+{
+    const struct blyi_pack_item *items = press->pack->items;
+    size_t kept = 0;
+    for (size_t x = 0; x < carry->n; x++) {
+        if (items[carry->items[x]].last >= section)
+            carry->items[kept++] = carry->items[x];
+    }
+    carry->n = kept;
+    for (; carry->born < press->line->born_at[section]; carry->born++) {
+        uint32_t i = press->line->born[carry->born];
+        if (items[i].last < section)
+            continue;
+        if (carry->n == carry->room) {
+            size_t room = carry->room * 2 + 256;
+            uint32_t *more = blyi_host_realloc(carry->items, room * sizeof(*more));
+            if (more == NULL)
+                return false;
+            carry->items = more;
+            carry->room = room;
+        }
+        carry->items[carry->n++] = i;
+    }
+    return true;
+}
+
+static void add_item(struct part *part, const struct blyi_press *press, const struct window *w,
+                     uint32_t i, const int64_t *offset)
+{
+    const struct blyi_pack_item *item = &press->pack->items[i];
+    struct blyi_pack *sub = &part->pack;
+    uint32_t first = item->first > w->first ? item->first - w->first : 0;
+    uint32_t last = (item->last < w->last ? item->last : w->last) - w->first;
+    bool moves = is_inside(item, w) && !blyi_pack_is_fixed(press->pack, i);
+    sub->items[sub->n] = (struct blyi_pack_item){first, last, item->size};
+    sub->fixed[sub->n] = moves ? BLYI_PACK_FREE : offset[i];
+    if (sub->align != NULL)
+        sub->align[sub->n] = press->pack->align[i];
+    part->offset[sub->n] = offset[i];
+    part->ids[sub->n++] = i;
+}
+
 static bly_status part_init(struct part *part, const struct blyi_press *press,
-                            const struct window *w, const int64_t *offset)
+                            const struct carry *carry, const struct window *w,
+                            const int64_t *offset)
 {
     const struct blyi_pack *pack = press->pack;
     const struct blyi_timeline *line = press->line;
     memset(part, 0, sizeof(*part));
-    uint32_t end = line->born_at[w->last + 1], n = 0;
-    if (end - line->born_at[w->first] > PART_MAX)
+    uint32_t begin = line->born_at[w->first], end = line->born_at[w->last + 1];
+    if (end - begin > PART_MAX)
         return BLY_OK; /* empty: too large to be pressed */
-    for (uint32_t x = 0; x < end; x++)
-        n += pack->items[line->born[x]].last >= w->first;
+    size_t n = carry->n + (end - begin);
     struct blyi_pack *sub = &part->pack;
-    sub->items = blyi_host_alloc((n + (size_t)1) * sizeof(*sub->items));
-    sub->fixed = blyi_host_alloc((n + (size_t)1) * sizeof(*sub->fixed));
+    sub->items = blyi_host_alloc_dense((n + 1) * sizeof(*sub->items));
+    sub->fixed = blyi_host_alloc_dense((n + 1) * sizeof(*sub->fixed));
     if (pack->align != NULL)
-        sub->align = blyi_host_alloc((n + (size_t)1) * sizeof(*sub->align));
-    part->ids = blyi_host_alloc((n + (size_t)1) * sizeof(*part->ids));
-    part->offset = blyi_host_alloc((n + (size_t)1) * sizeof(*part->offset));
+        sub->align = blyi_host_alloc_dense((n + 1) * sizeof(*sub->align));
+    part->ids = blyi_host_alloc_dense((n + 1) * sizeof(*part->ids));
+    part->offset = blyi_host_alloc_dense((n + 1) * sizeof(*part->offset));
     if (!sub->items || !sub->fixed || (pack->align && !sub->align) || !part->ids || !part->offset) {
         part_fini(part);
-        return blyi_fail(BLY_E_HOST_MEMORY, "pressing %u of %u buffers: the host has no memory", n,
+        return blyi_fail(BLY_E_HOST_MEMORY, "pressing %zu of %u buffers: the host has no memory", n,
                          pack->n);
     }
     sub->unit = pack->unit;
     sub->n_sections = w->last - w->first + 1;
-    for (uint32_t x = 0; x < end; x++) {
-        uint32_t i = line->born[x];
-        const struct blyi_pack_item *item = &pack->items[i];
-        if (item->last < w->first)
-            continue;
-        uint32_t first = item->first > w->first ? item->first - w->first : 0;
-        uint32_t last = (item->last < w->last ? item->last : w->last) - w->first;
-        bool moves = is_inside(item, w) && !blyi_pack_is_fixed(pack, i);
-        sub->items[sub->n] = (struct blyi_pack_item){first, last, item->size};
-        sub->fixed[sub->n] = moves ? BLYI_PACK_FREE : offset[i];
-        if (sub->align != NULL)
-            sub->align[sub->n] = pack->align[i];
-        part->offset[sub->n] = offset[i];
-        part->ids[sub->n++] = i;
-    }
+    for (size_t x = 0; x < carry->n; x++)
+        add_item(part, press, w, carry->items[x], offset);
+    for (uint32_t x = begin; x < end; x++)
+        add_item(part, press, w, line->born[x], offset);
     return BLY_OK;
 }
 
 /* *done: everything that lies inside the window ends at or below `wanted` now. */
-static bly_status press_window(struct blyi_press *press, const struct window *w, int64_t wanted,
-                               uint64_t *nodes, struct blyi_stop *stop, int64_t *offset, bool *done)
+static bly_status press_window(struct blyi_press *press, const struct carry *carry,
+                               const struct window *w, int64_t wanted, uint64_t *nodes,
+                               struct blyi_stop *stop, int64_t *offset, bool *done)
 {
     struct part part;
     struct blyi_eject *eject;
-    bly_status status = part_init(&part, press, w, offset);
+    bly_status status = part_init(&part, press, carry, w, offset);
     if (status != BLY_OK)
         return status;
     *done = false;
@@ -183,36 +231,54 @@ static bly_status press_window(struct blyi_press *press, const struct window *w,
 
 /* The whole problem, gaps and all. */
 static bly_status press_whole(struct blyi_press *press, int64_t wanted, uint64_t *nodes,
-                              struct blyi_stop *stop, int64_t *offset, bool *done)
+                              struct blyi_stop *stop, int64_t *offset)
 {
     struct blyi_eject *eject;
     bly_status status = blyi_eject_create(press->pack, &eject);
     if (status != BLY_OK)
         return status;
     uint64_t steps = press->steps < *nodes ? press->steps : *nodes, left = steps;
-    *done = blyi_eject_run(eject, wanted, &press->rand, &left, stop, offset);
+    (void)blyi_eject_run(eject, wanted, &press->rand, &left, stop, offset);
     *nodes -= steps - left;
     blyi_eject_destroy(eject);
     return BLY_OK;
 }
 
-static bly_status press_all(struct blyi_press *press, int64_t wanted, uint64_t *nodes,
-                            struct blyi_stop *stop, int64_t *offset, bool *done)
+/* In a large problem a window that resists makes the aim higher, for itself and for those that
+ * follow: what is above it there stays the peak, and less is wanted of the others then. In others
+ * it is left for a wider one, later. */
+static bly_status press_or_yield(struct blyi_press *press, const struct carry *carry,
+                                 const struct window *w, int64_t peak, int64_t *wanted,
+                                 uint64_t *nodes, struct blyi_stop *stop, int64_t *offset)
 {
-    if (press->pack->n <= WHOLE_MAX || press->pack->pieces != NULL)
-        return press_whole(press, wanted, nodes, stop, offset, done);
+    bly_status status = BLY_OK;
+    for (int tries = 0; tries <= YIELDS && *wanted < peak && !blyi_stop_now(stop); tries++) {
+        bool done = false;
+        status = press_window(press, carry, w, *wanted, nodes, stop, offset, &done);
+        if (status != BLY_OK || done || press->pack->n <= LARGE)
+            return status;
+        *wanted = tries < YIELDS ? *wanted + (peak - *wanted + 1) / 2 : peak;
+    }
+    return status;
+}
+
+static bly_status press_all(struct blyi_press *press, int64_t peak, int64_t wanted, uint64_t *nodes,
+                            struct blyi_stop *stop, int64_t *offset)
+{
     struct window *windows = NULL;
+    struct carry carry = {NULL, 0, 0, 0};
     size_t n = 0;
-    bly_status status = find_windows(press, wanted, offset, &windows, &n);
+    bly_status status = find_windows(press, wanted, offset, stop, &windows, &n);
     if (status != BLY_OK)
         return status;
-    *done = true;
-    for (size_t w = 0; w < n && status == BLY_OK && !blyi_stop_now(stop); w++) {
-        bool pressed = false; /* a window that resists is left for a wider one, later */
-        status = press_window(press, &windows[w], wanted, nodes, stop, offset, &pressed);
-        *done &= pressed;
+    for (size_t w = 0; w < n && status == BLY_OK && wanted < peak && !blyi_stop_now(stop); w++) {
+        if (carry_to(&carry, press, windows[w].first))
+            status = press_or_yield(press, &carry, &windows[w], peak, &wanted, nodes, stop, offset);
+        else
+            status = blyi_fail(BLY_E_HOST_MEMORY, "pressing %u buffers: the host has no memory",
+                               press->pack->n);
     }
-    *done &= !blyi_stop_now(stop);
+    blyi_host_free(carry.items);
     blyi_host_free(windows);
     return status;
 }
@@ -222,11 +288,14 @@ bly_status blyi_press_once(struct blyi_press *press, int64_t bound, uint64_t *no
 {
     int64_t gain = (int64_t)((double)(*peak - bound) * press->share);
     int64_t wanted = *peak - (gain > 1 ? gain : 1);
-    bool done = false;
-    bly_status status = press_all(press, wanted, nodes, stop, offset, &done);
+    bly_status status;
+    if (press->pack->n <= WHOLE_MAX || press->pack->pieces != NULL)
+        status = press_whole(press, wanted, nodes, stop, offset);
+    else
+        status = press_all(press, *peak, wanted, nodes, stop, offset);
     *peak = blyi_pack_peak(press->pack, offset);
-    if (done) {
-        press->share = press->share < 0.5 ? press->share * 1.5 : press->share;
+    if (*peak <= wanted) {
+        press->share = press->share < 0.5 ? press->share * press->growth : press->share;
         return status;
     }
     press->share *= 0.6;

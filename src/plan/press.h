@@ -17,6 +17,7 @@ struct blyi_press {
     const struct blyi_timeline *line;
     struct blyi_rand rand;
     double share;   /* of the distance to the bound that the next attempt wants to gain */
+    double growth;  /* of it after a success */
     uint32_t reach; /* items born before and after a peak that its window takes in */
     uint64_t steps; /* for one window */
 };

@@ -17,87 +17,63 @@
 #include "base/fail.h"
 #include "base/host.h"
 #include "base/sys.h"
-#include "plan/anneal.h"
 #include "plan/bound.h"
-#include "plan/press.h"
-#include "plan/search.h"
-#include "plan/valley.h"
+#include "plan/racer.h"
 
 #define TREE_ITEMS_MAX 3000
 #define TREE_PAIRS_MAX 3000000
 #define ANNEAL_MAX     2500
 #define ANNEAL_MOVES   40
-#define PRESS_EVERY    4 /* rounds, where trees race as well */
+#define OTHERS_FIRST   4  /* rounds, where trees race: the others run in every fourth, */
+#define OTHERS_LAST    64 /* and in ever fewer while they gain nothing */
 #define OPENING_SLICE  ((uint64_t)4000)
 #define LUBY_EVERY     8     /* rounds of one length */
+#define EPOCH          12    /* rounds after which conflicts are forgotten, times Luby's sequence */
 #define IDLE_MAX       10000 /* rounds without a gain, where nothing else ends the race */
-
-enum racer_kind { RACER_SEARCH, RACER_VALLEY, RACER_PRESS, RACER_ANNEAL };
-
-struct racer {
-    enum racer_kind kind;
-    const char *name;
-    struct blyi_order order;
-    uint64_t slice;
-    uint64_t runs; /* in a round, all of one slice; 1: one, of Luby's length */
-    bool mirrored;
-    bool opens; /* begins with every order, undisturbed */
-    /* owned */
-    struct blyi_search *search;
-    struct blyi_valley *valley;
-    struct blyi_anneal *anneal;
-    struct blyi_press press;
-    int64_t *offset;
-    /* the round's result */
-    int64_t peak, bound;
-    uint64_t nodes;
-    bly_status status;
-};
-
-/* Found by measuring every engine and order alone on MiniMalloc's eleven instances; see
- * docs/design/plan.md. */
-static const struct racer line_up[] = {
-    {RACER_SEARCH, "tree", {0, true, 0}, 1000, .runs = 4, .opens = true},
-    {RACER_VALLEY, "valley", {4, true, 0}, 2000, .runs = 4, .opens = true, .mirrored = true},
-    {RACER_SEARCH, "tree", {0, false, 0}, 1000, .runs = 2},
-    {RACER_VALLEY, "valley", {0, true, 0}, 1000, .runs = 1, .opens = true},
-    {RACER_SEARCH, "tree", {0, true, 0}, 1000, .runs = 1},
-    {RACER_VALLEY, "valley", {4, false, 0}, 1000, .runs = 1, .mirrored = true},
-    {RACER_PRESS, "eject", {0, false, 0}, 0, .runs = 1},
-    {RACER_ANNEAL, "anneal", {0, false, 0}, 0, .runs = 1},
-};
-#define N_RACERS (sizeof(line_up) / sizeof(line_up[0]))
 
 struct race {
     struct blyi_solve *solve;
     struct blyi_graph graph;
     struct blyi_timeline line;
     bool trees, line_ready;
-    struct racer racers[N_RACERS];
-    uint64_t round;
-    atomic_size_t next; /* racer to be run */
+    struct blyi_racer racers[BLYI_RACERS];
+    uint64_t round, epoch, epoch_end;
+    uint64_t others_at, others_wait; /* round in which racers without a tree run, and gap to it */
+    atomic_size_t next;              /* racer to be run */
 };
 
-static bool uses_tree(const struct racer *r)
+static bool rests(const struct race *race, const struct blyi_racer *r)
 {
-    return r->kind == RACER_SEARCH || r->kind == RACER_VALLEY;
+    return race->solve->enough > 0 && race->round >= BLYI_ORDERS &&
+           race->round % (r->rests + 1) != 0;
 }
 
-static bool takes_part(const struct race *race, const struct racer *r)
+/* Is the problem one for this engine at all? */
+static bool is_able(const struct race *race, const struct blyi_racer *r)
 {
     const struct blyi_pack *pack = race->solve->pack;
     switch (r->kind) {
-    case RACER_SEARCH:
+    case BLYI_RACER_SEARCH:
         return race->trees;
-    case RACER_VALLEY:
+    case BLYI_RACER_VALLEY:
         return race->trees && pack->pieces == NULL && pack->fixed == NULL;
-    case RACER_ANNEAL:
-        return pack->n > 1 && pack->n <= ANNEAL_MAX &&
-               (!race->trees || race->round % PRESS_EVERY == PRESS_EVERY - 1);
-    case RACER_PRESS:
+    case BLYI_RACER_ANNEAL:
+        return pack->n > 1 && pack->n <= ANNEAL_MAX;
+    case BLYI_RACER_DIVE:
+        return pack->n <= BLYI_DIVE_MAX;
+    case BLYI_RACER_PRESS:
     default:
-        return !race->trees || race->round % PRESS_EVERY == PRESS_EVERY - 1;
+        return true;
     }
+}
+
+static bool takes_part(const struct race *race, const struct blyi_racer *r)
+{
+    if (!is_able(race, r))
+        return false;
+    if (blyi_racer_is_tree(r))
+        return !rests(race, r);
+    return !race->trees || race->round == race->others_at;
 }
 
 /* The peak that a tree aims at: the goal, the bound below it, or something on the way. */
@@ -116,7 +92,7 @@ static int64_t aim(const struct race *race, size_t index)
 
 static uint64_t chance_seed(const struct race *race, size_t index)
 {
-    return race->solve->seed * 1000003 + race->round * N_RACERS + index + 1;
+    return race->solve->seed * 1000003 + race->round * BLYI_RACERS + index + 1;
 }
 
 /* 1 1 2 1 1 2 4 ...: mostly short runs, since most luck comes early, yet any length comes up. */
@@ -137,17 +113,15 @@ static uint64_t luby(uint64_t x)
 }
 
 /* One run: an order, a budget. True when it decided something. */
-static bool run_once(struct race *race, struct racer *r, const struct blyi_order *order,
+static bool run_once(struct race *race, struct blyi_racer *r, const struct blyi_order *order,
                      uint64_t given, int64_t capacity, struct blyi_stop *stop)
 {
     uint64_t left = given;
     enum blyi_search_end end;
-    if (r->kind == RACER_SEARCH) {
-        struct blyi_search_style style = {*order, true};
-        end = blyi_search_run(r->search, capacity, &style, &left, stop, r->offset);
-    } else {
+    if (r->kind == BLYI_RACER_SEARCH)
+        end = blyi_search_run(r->search, capacity, order, &left, stop, r->offset);
+    else
         end = blyi_valley_run(r->valley, capacity, order, &left, stop, r->offset);
-    }
     r->nodes += given - left;
     if (end == BLYI_SEARCH_FOUND)
         r->peak = blyi_pack_peak(race->solve->pack, r->offset);
@@ -158,7 +132,7 @@ static bool run_once(struct race *race, struct racer *r, const struct blyi_order
 
 static void run_tree(struct race *race, size_t index, struct blyi_stop *stop)
 {
-    struct racer *r = &race->racers[index];
+    struct blyi_racer *r = &race->racers[index];
     uint64_t least = 2 * (uint64_t)race->solve->pack->n;
     uint64_t given = r->slice > least ? r->slice : least;
     int64_t capacity = aim(race, index);
@@ -182,23 +156,26 @@ static void run_tree(struct race *race, size_t index, struct blyi_stop *stop)
 
 static void run_racer(struct race *race, size_t index, struct blyi_stop *stop)
 {
-    struct racer *r = &race->racers[index];
+    struct blyi_racer *r = &race->racers[index];
     struct blyi_solve *s = race->solve;
     r->peak = INT64_MAX;
     r->bound = 0;
     r->nodes = 0;
     if (!takes_part(race, r))
         return;
-    if (uses_tree(r)) {
+    if (blyi_racer_is_tree(r)) {
         run_tree(race, index, stop);
         return;
     }
     memcpy(r->offset, s->offset, s->pack->n * sizeof(*r->offset));
     r->peak = s->peak;
-    if (r->kind == RACER_PRESS) {
+    if (r->kind == BLYI_RACER_PRESS) {
         uint64_t given = s->node_budget - s->nodes, left = given;
         r->status = blyi_press_once(&r->press, s->bound, &left, stop, r->offset, &r->peak);
         r->nodes = given - left;
+    } else if (r->kind == BLYI_RACER_DIVE) {
+        r->status =
+            blyi_divers_run(&r->divers, s->pack, stop, r->spare, r->offset, &r->peak, &r->nodes);
     } else {
         if (r->anneal == NULL)
             r->status = blyi_anneal_create(s->pack, s->seed, s->offset, &r->anneal);
@@ -214,13 +191,13 @@ static void *work(void *arg)
     struct blyi_stop stop = race->solve->stop;
     for (;;) {
         size_t index = atomic_fetch_add_explicit(&race->next, 1, memory_order_relaxed);
-        if (index >= N_RACERS)
+        if (index >= BLYI_RACERS)
             return NULL;
         run_racer(race, index, &stop);
         /* With one thread the rest of the round is not needed any more; with more, its results
          * are dropped, since the first racer in order wins. */
         if (race->racers[index].peak <= blyi_solve_goal(race->solve))
-            atomic_store_explicit(&race->next, N_RACERS, memory_order_relaxed);
+            atomic_store_explicit(&race->next, BLYI_RACERS, memory_order_relaxed);
     }
 }
 
@@ -229,29 +206,50 @@ static bly_status take_results(struct race *race)
 {
     struct blyi_solve *s = race->solve;
     bly_status status = BLY_OK;
-    for (size_t x = 0; x < N_RACERS && !blyi_solve_done(s); x++) {
-        struct racer *r = &race->racers[x];
+    for (size_t x = 0; x < BLYI_RACERS && !blyi_solve_done(s); x++) {
+        struct blyi_racer *r = &race->racers[x];
         s->nodes += r->nodes;
         if (r->status != BLY_OK)
             status =
                 blyi_fail(BLY_E_HOST_MEMORY,
                           "planning %u buffers: the host has no memory to search on", s->pack->n);
         if (r->peak < s->peak) {
+            if (!blyi_racer_is_tree(r))
+                race->others_wait = OTHERS_FIRST / 2; /* doubled below */
             memcpy(s->spare, r->offset, s->pack->n * sizeof(*s->spare));
             blyi_solve_offer(s, r->name);
         }
         s->bound = r->bound > s->bound ? r->bound : s->bound;
     }
     s->bound = s->bound > s->peak ? s->peak : s->bound;
+    if (race->round == race->others_at) {
+        race->others_wait *= race->others_wait < OTHERS_LAST ? 2 : 1;
+        race->others_at += race->others_wait;
+    }
+    race->round++;
     return status;
+}
+
+/* What was learnt helps for a while, and now and then it leads nowhere for good. */
+static void begin_epoch(struct race *race)
+{
+    race->epoch_end = race->round + EPOCH * luby(race->epoch++);
+    for (size_t x = 0; x < BLYI_RACERS; x++) {
+        if (race->racers[x].search != NULL)
+            blyi_search_reset(race->racers[x].search);
+        if (race->racers[x].valley != NULL)
+            blyi_valley_reset(race->racers[x].valley);
+    }
 }
 
 static bly_status run_round(struct race *race)
 {
     struct blyi_solve *s = race->solve;
-    pthread_t threads[N_RACERS];
-    uint32_t started = 0, wanted = s->n_threads < N_RACERS ? s->n_threads : N_RACERS;
-    for (size_t x = 0; x < N_RACERS; x++) {
+    if (s->enough > 0 && race->round >= race->epoch_end)
+        begin_epoch(race);
+    pthread_t threads[BLYI_RACERS];
+    uint32_t started = 0, wanted = s->n_threads < BLYI_RACERS ? s->n_threads : BLYI_RACERS;
+    for (size_t x = 0; x < BLYI_RACERS; x++) {
         race->racers[x].peak = INT64_MAX;
         race->racers[x].bound = 0;
         race->racers[x].nodes = 0;
@@ -263,39 +261,16 @@ static bly_status run_round(struct race *race)
     work(race);
     for (uint32_t t = 0; t < started; t++)
         pthread_join(threads[t], NULL);
-    race->round++;
     return take_results(race);
 }
 
 static void race_fini(struct race *race)
 {
-    for (size_t x = 0; x < N_RACERS; x++) {
-        struct racer *r = &race->racers[x];
-        blyi_search_destroy(r->search);
-        blyi_valley_destroy(r->valley);
-        blyi_anneal_destroy(r->anneal);
-        blyi_host_free(r->offset);
+    for (size_t x = 0; x < BLYI_RACERS; x++) {
+        blyi_racer_fini(&race->racers[x]);
     }
     blyi_graph_fini(&race->graph);
     blyi_timeline_fini(&race->line);
-}
-
-static bly_status racer_init(struct race *race, size_t index)
-{
-    const struct blyi_pack *pack = race->solve->pack;
-    struct racer *r = &race->racers[index];
-    if (uses_tree(r) && !takes_part(race, r))
-        return BLY_OK;
-    r->offset = blyi_host_alloc((pack->n + (size_t)1) * sizeof(*r->offset));
-    if (r->offset == NULL)
-        return blyi_fail(BLY_E_HOST_MEMORY, "planning %u buffers: the host has no memory", pack->n);
-    if (r->kind == RACER_SEARCH)
-        return blyi_search_create(pack, &race->graph, &r->search);
-    if (r->kind == RACER_VALLEY)
-        return blyi_valley_create(pack, &race->graph, r->mirrored, &r->valley);
-    if (r->kind == RACER_PRESS)
-        blyi_press_init(&r->press, pack, &race->line, race->solve->seed);
-    return BLY_OK;
 }
 
 static bly_status race_init(struct race *race)
@@ -310,9 +285,12 @@ static bly_status race_init(struct race *race)
         if (status == BLY_OK)
             status = blyi_bound_subsets(pack, &race->graph, s->peak, &s->stop, &s->bound);
     }
-    memcpy(race->racers, line_up, sizeof(line_up));
-    for (size_t x = 0; x < N_RACERS && status == BLY_OK; x++)
-        status = racer_init(race, x);
+    memcpy(race->racers, blyi_line_up, sizeof(race->racers));
+    for (size_t x = 0; x < BLYI_RACERS && status == BLY_OK; x++) {
+        struct blyi_racer *r = &race->racers[x];
+        if (is_able(race, r))
+            status = blyi_racer_init(r, pack, &race->graph, &race->line, s->seed);
+    }
     return status;
 }
 
@@ -321,6 +299,8 @@ bly_status blyi_solve_race(struct blyi_solve *s)
     struct race race;
     memset(&race, 0, sizeof(race));
     race.solve = s;
+    race.others_at = OTHERS_FIRST - 1;
+    race.others_wait = OTHERS_FIRST / 2;
     bly_status status = race_init(&race);
     uint64_t idle = 0;
     while (status == BLY_OK && !blyi_solve_done(s) && s->nodes < s->node_budget &&

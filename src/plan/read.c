@@ -121,7 +121,8 @@ static bool parse_gap(struct blyi_slice text, int64_t upper_added, bly_plan_gap 
         return false;
     struct blyi_slice lower = {span.at, dash};
     struct blyi_slice upper = {span.at + dash + 1, span.length - dash - 1};
-    if (!blyi_slice_int(lower, &gap->lower) || !blyi_slice_int(upper, &gap->upper))
+    if (!blyi_slice_int(lower, &gap->lower) || !blyi_slice_int(upper, &gap->upper) ||
+        gap->upper > INT64_MAX - upper_added)
         return false;
     gap->upper += upper_added;
     gap->keep_lower = (uint64_t)keep_lower;
@@ -154,7 +155,7 @@ static bly_status parse_number(const struct blyi_text *text, enum column column,
     if (optional && field.length == 0)
         *value = BLY_PLAN_FREE;
     else if (!blyi_slice_int(field, value))
-        return bad_field(text, column_names[column], field, "is not an integer below 2^63");
+        return bad_field(text, column_names[column], field, "is not an integer of 64 bits");
     if (column == COLUMN_SIZE && *value <= 0)
         return bad_field(text, column_names[column], field, "is not above 0");
     if (optional && *value < BLY_PLAN_FREE)
@@ -189,6 +190,8 @@ static bly_status read_row(struct blyi_reader *r, const struct blyi_text *text,
             b.lower = value;
             break;
         case COLUMN_UPPER:
+            if (value > INT64_MAX - h->upper_added)
+                return bad_field(text, "end", field, "leaves no time behind it");
             b.upper = value + h->upper_added;
             break;
         case COLUMN_SIZE:

@@ -12,6 +12,7 @@
 struct blyi_reader {
     bly_plan_buffer *buffers;
     size_t *id_at; /* of each buffer, in names */
+    int32_t *streams;
     size_t n, room;
     bly_plan_gap *gaps;
     size_t n_gaps, gaps_room;
@@ -19,7 +20,7 @@ struct blyi_reader {
     size_t names_used, names_room;
 };
 
-/* Adds a buffer whose n_gaps gaps were the last to be added. */
+/* Adds a buffer whose n_gaps gaps were the last to be added; it is on stream 0. */
 bly_status blyi_reader_add(struct blyi_reader *r, const bly_plan_buffer *buffer,
                            struct blyi_slice id);
 bly_status blyi_reader_add_gap(struct blyi_reader *r, const bly_plan_gap *gap);

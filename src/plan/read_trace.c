@@ -35,13 +35,26 @@ static bly_status begin_block(struct trace *t, const struct blyi_text *text, str
 }
 
 /* A free, or the end of a use that outlasted it. */
-static bly_status end_block(struct trace *t, const struct blyi_text *text, int64_t key)
+static bly_status end_block(struct trace *t, const struct blyi_text *text, int64_t key, bool frees)
 {
     void *found = blyi_map_get(&t->live, (uint64_t)key);
     if (found == NULL)
         return bad_line(text, "a free of an id that was not allocated");
-    t->reader->buffers[(uintptr_t)found - 1].upper = t->now++;
+    int64_t *upper = &t->reader->buffers[(uintptr_t)found - 1].upper;
+    if (frees && *upper != INT64_MAX)
+        return bad_line(text, "a free of an id that was freed before");
+    *upper = t->now++;
     return BLY_OK;
+}
+
+/* 0 where the field is missing or no number of a stream. */
+static int32_t stream_of(struct blyi_slice rest)
+{
+    struct blyi_slice field;
+    int64_t stream;
+    bool ok = blyi_slice_field(&rest, '\t', &field) && blyi_slice_int(field, &stream) &&
+              stream >= 0 && stream <= INT32_MAX;
+    return ok ? (int32_t)stream : 0;
 }
 
 static bly_status read_event(struct trace *t, const struct blyi_text *text, struct blyi_slice line)
@@ -52,13 +65,18 @@ static bly_status read_event(struct trace *t, const struct blyi_text *text, stru
             return bad_line(text, "fewer than 4 fields");
     }
     struct blyi_slice op = field[FIELD_OP];
-    bool begins = blyi_slice_is(op, "a");
-    if (!begins && !blyi_slice_is(op, "f") && !blyi_slice_is(op, "d"))
+    bool begins = blyi_slice_is(op, "a"), frees = blyi_slice_is(op, "f");
+    if (!begins && !frees && !blyi_slice_is(op, "d"))
         return BLY_OK;
     int64_t key, bytes;
     if (!blyi_slice_int(field[FIELD_ID], &key) || !blyi_slice_int(field[FIELD_BYTES], &bytes))
         return bad_line(text, "id or bytes is not an integer");
-    return begins ? begin_block(t, text, field[FIELD_ID], key, bytes) : end_block(t, text, key);
+    if (!begins)
+        return end_block(t, text, key, frees);
+    bly_status status = begin_block(t, text, field[FIELD_ID], key, bytes);
+    if (status == BLY_OK)
+        t->reader->streams[t->reader->n - 1] = stream_of(line);
+    return status;
 }
 
 bly_status blyi_read_trace(struct blyi_reader *r, struct blyi_text *text, struct blyi_slice header)

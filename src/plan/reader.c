@@ -46,24 +46,33 @@ static bool add_name(struct blyi_reader *r, struct blyi_slice id)
     return true;
 }
 
+/* Makes room for one more in each array of one value per buffer. */
+static bool grow_all(struct blyi_reader *r)
+{
+    void *arrays[] = {r->buffers, r->id_at, r->streams};
+    const size_t sizes[] = {sizeof(*r->buffers), sizeof(*r->id_at), sizeof(*r->streams)};
+    size_t room = r->room;
+    bool ready = true;
+    for (size_t a = 0; ready && a < 3; a++) {
+        room = r->room;
+        ready = grow(&arrays[a], r->n, &room, sizes[a]);
+    }
+    r->buffers = arrays[0];
+    r->id_at = arrays[1];
+    r->streams = arrays[2];
+    r->room = ready ? room : r->room;
+    return ready;
+}
+
 bly_status blyi_reader_add(struct blyi_reader *r, const bly_plan_buffer *buffer,
                            struct blyi_slice id)
 {
-    size_t room = r->room;
-    void *buffers = r->buffers, *at = r->id_at;
-    bool ready = grow(&buffers, r->n, &room, sizeof(*r->buffers));
-    r->buffers = buffers;
-    if (ready) {
-        room = r->room;
-        ready = grow(&at, r->n, &room, sizeof(*r->id_at));
-        r->id_at = at;
-    }
-    if (!ready)
+    if (!grow_all(r))
         return no_memory(r);
-    r->room = room;
     r->id_at[r->n] = r->names_used;
     if (!add_name(r, id))
         return no_memory(r);
+    r->streams[r->n] = 0;
     r->buffers[r->n++] = *buffer;
     return BLY_OK;
 }
@@ -90,6 +99,7 @@ bly_status blyi_reader_finish(struct blyi_reader *r, bly_status status, bool is_
     if (status != BLY_OK) {
         blyi_host_free(r->buffers);
         blyi_host_free(r->id_at);
+        blyi_host_free(r->streams);
         blyi_host_free(r->gaps);
         blyi_host_free(r->names);
         return status;
@@ -101,7 +111,7 @@ bly_status blyi_reader_finish(struct blyi_reader *r, bly_status status, bool is_
         gap += r->buffers[i].n_gaps;
     }
     blyi_host_free(r->id_at);
-    *input = (bly_plan_input){r->n, r->buffers, ids, r->gaps, r->names, is_trace};
+    *input = (bly_plan_input){r->n, r->buffers, ids, r->gaps, r->names, is_trace, r->streams};
     return BLY_OK;
 }
 
@@ -110,6 +120,7 @@ void bly_plan_input_release(bly_plan_input *input)
     blyi_host_free(input->buffers);
     blyi_host_free(input->ids);
     blyi_host_free(input->gaps);
+    blyi_host_free(input->streams);
     blyi_host_free(input->names);
     memset(input, 0, sizeof(*input));
 }

@@ -12,8 +12,10 @@
 #include "plan/shelf.h"
 #include "plan/solve.h"
 
-/* The sweep over the result takes so many times as long as building the problem. */
-#define FINISH 3
+/* The sweep over the result takes so many halves of the time that building the problem took, and
+ * at most so long a buffer where that was slow because memory was new. */
+#define FINISH     6
+#define FINISH_MAX 300 /* ns */
 
 static uint32_t member(const struct blyi_region_job *job, size_t k)
 {
@@ -36,7 +38,7 @@ static uint64_t rounding(const struct blyi_region_job *job, const struct blyi_pa
 static bly_status live_sum(const struct blyi_region_job *job, const struct blyi_pack *pack,
                            uint64_t *sum)
 {
-    int64_t *change = blyi_host_calloc(pack->n_sections + (size_t)2, sizeof(*change));
+    int64_t *change = blyi_host_calloc_dense(pack->n_sections + (size_t)2, sizeof(*change));
     if (change == NULL)
         return blyi_fail(BLY_E_HOST_MEMORY, "planning %zu buffers: the host has no memory", job->n);
     for (uint32_t k = 0; k < pack->n; k++) {
@@ -169,8 +171,9 @@ bly_status blyi_region_plan(struct blyi_region_job *job)
     bly_status status = blyi_pack_init(&pack, job->buffers, job->members, job->n, job->opts->align);
     if (status != BLY_OK)
         return status;
-    leave_time(&job->stop, FINISH * (blyi_clock_ns() - began_ns));
+    leave_time(&job->stop, FINISH * (blyi_clock_ns() - began_ns) / 2);
     struct blyi_solve s = {.pack = &pack, .seed = job->opts->seed, .stop = job->stop};
+    s.began_ns = began_ns;
     s.enough = enough_units(job, &pack);
     s.n_threads = job->opts->n_threads;
     s.node_budget = job->node_budget;
@@ -179,8 +182,8 @@ bly_status blyi_region_plan(struct blyi_region_job *job)
         s.report = report;
         s.report_arg = job;
     }
-    s.offset = blyi_host_alloc(job->n * sizeof(*s.offset));
-    s.spare = blyi_host_alloc(job->n * sizeof(*s.spare));
+    s.offset = blyi_host_alloc_dense(job->n * sizeof(*s.offset));
+    s.spare = blyi_host_alloc_dense(job->n * sizeof(*s.spare));
     if (s.offset == NULL || s.spare == NULL)
         status =
             blyi_fail(BLY_E_HOST_MEMORY, "planning %zu buffers: the host has no memory", job->n);
@@ -255,8 +258,8 @@ bly_status blyi_region_fill(struct blyi_region_job *job, uint32_t region, uint32
     bly_status status = blyi_pack_init(&pack, job->buffers, members, n_here, job->opts->align);
     if (status != BLY_OK)
         return status;
-    uint32_t *order = blyi_host_alloc(n_here * sizeof(*order));
-    bool *taken = blyi_host_calloc(n_here, sizeof(*taken));
+    uint32_t *order = blyi_host_alloc_dense(n_here * sizeof(*order));
+    bool *taken = blyi_host_calloc_dense(n_here, sizeof(*taken));
     if (order == NULL || taken == NULL)
         status = blyi_fail(BLY_E_HOST_MEMORY, "planning %zu buffers: the host has no memory", *n);
     if (status == BLY_OK)

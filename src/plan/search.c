@@ -14,43 +14,28 @@
 
 #include <string.h>
 
-#include "base/assert.h"
 #include "base/fail.h"
 #include "base/host.h"
-
-struct trail_entry {
-    uint32_t item;
-    int64_t off;
-};
-
-struct placement {
-    uint32_t item;
-    uint32_t trail_mark;
-};
+#include "plan/pile.h"
 
 struct blyi_search {
-    const struct blyi_pack *pack;
-    const struct blyi_graph *graph;
-    int64_t *floor;    /* per section: end of what is placed there */
-    int64_t *rest;     /* per section: units not placed yet */
-    uint32_t *witness; /* per section: an item that started low enough when last looked at */
-    uint32_t *cross;   /* per section: unplaced items in both it and the one before */
-    int64_t *off;      /* per item: its offset, or the lowest possible one */
-    uint32_t *rank;    /* per item: place in the order of this run */
-    uint8_t *placed;
-    uint32_t *next, *prev; /* unplaced items by first section; n is the end */
-    struct trail_entry *trail;
-    size_t trail_used, trail_room;
-    struct placement *done; /* placements in order, for undoing */
-    size_t n_done;
-    int64_t *floors; /* undo stack of floor values */
-    size_t floors_used, floors_room;
+    struct blyi_pile pile;
+    uint32_t *witness;          /* per section: an item that started low enough last time */
+    uint32_t *rank;             /* per item: place in the order of this run */
+    uint32_t *rank_at;          /* the same by first sections */
     uint32_t *weight;           /* per item: conflicts it took part in */
     struct blyi_sort_key *keys; /* 2 n, for ranking */
     int64_t capacity;
     uint64_t nodes; /* budget left */
-    bool stopped, learn, by_offset;
+    bool stopped, learn;
     struct blyi_stop *stop;
+};
+
+/* Sections [lo, hi) that nothing unplaced connects to others, below what was placed last. */
+struct part {
+    uint32_t lo, hi;
+    int64_t last_off;
+    int64_t top; /* the next placement lies below */
 };
 
 /* An item is the next choice at a node when it is the least above the choice tried last. */
@@ -60,117 +45,30 @@ struct choice {
     uint32_t item;
 };
 
-static bool choice_before(const struct choice *a, const struct choice *b, bool by_offset)
+static bool choice_before(const struct choice *a, const struct choice *b)
 {
-    if (by_offset && a->off != b->off)
-        return a->off < b->off;
-    return a->rank < b->rank;
+    return a->off != b->off ? a->off < b->off : a->rank < b->rank;
 }
 
-static void unlink_item(struct blyi_search *s, uint32_t i)
+static void blame(struct blyi_search *s, uint32_t section)
 {
-    s->next[s->prev[i]] = s->next[i];
-    s->prev[s->next[i]] = s->prev[i];
-}
-
-static void relink_item(struct blyi_search *s, uint32_t i)
-{
-    s->next[s->prev[i]] = i;
-    s->prev[s->next[i]] = i;
-}
-
-/* False: some neighbour cannot stay below the capacity any more (the caller undoes). */
-static bool place(struct blyi_search *s, uint32_t i)
-{
-    const struct blyi_pack *pack = s->pack;
-    const struct blyi_graph *g = s->graph;
-    struct blyi_pack_piece own;
-    uint32_t count;
-    const struct blyi_pack_piece *p = blyi_pack_pieces(pack, i, &count, &own);
-    for (uint32_t c = 0; c < count; c++) {
-        int64_t end = s->off[i] + p[c].hi, used = p[c].hi - p[c].lo;
-        for (uint32_t x = p[c].first; x <= p[c].last; x++) {
-            s->floors[s->floors_used++] = s->floor[x];
-            if (s->floor[x] < end)
-                s->floor[x] = end;
-            s->rest[x] -= used;
-        }
-    }
-    for (uint32_t x = pack->items[i].first + 1; x <= pack->items[i].last; x++)
-        s->cross[x]--;
-    s->placed[i] = 1;
-    unlink_item(s, i);
-    s->done[s->n_done++] = (struct placement){i, (uint32_t)s->trail_used};
-
-    bool fits = true;
-    int64_t end = s->off[i] + pack->items[i].size;
-    for (uint32_t at = g->near_at[i]; at < g->near_at[i + 1]; at++) {
-        uint32_t k = g->near[at];
-        int64_t least = g->lift == NULL ? end : s->off[i] + g->lift[at];
-        if (s->placed[k] || s->off[k] >= least)
-            continue;
-        s->trail[s->trail_used++] = (struct trail_entry){k, s->off[k]};
-        s->off[k] = blyi_pack_align(pack, k, least);
-        fits &= s->off[k] + pack->items[k].size <= s->capacity && !blyi_pack_is_fixed(pack, k);
-    }
-    return fits;
-}
-
-static void unplace_last(struct blyi_search *s)
-{
-    const struct blyi_pack *pack = s->pack;
-    uint32_t i = s->done[--s->n_done].item;
-    while (s->trail_used > s->done[s->n_done].trail_mark) {
-        s->trail_used--;
-        s->off[s->trail[s->trail_used].item] = s->trail[s->trail_used].off;
-    }
-    relink_item(s, i);
-    s->placed[i] = 0;
-    for (uint32_t x = pack->items[i].first + 1; x <= pack->items[i].last; x++)
-        s->cross[x]++;
-    struct blyi_pack_piece own;
-    uint32_t count;
-    const struct blyi_pack_piece *p = blyi_pack_pieces(pack, i, &count, &own);
-    for (uint32_t c = count; c-- > 0;) {
-        for (uint32_t x = p[c].last + 1; x-- > p[c].first;) {
-            s->floor[x] = s->floors[--s->floors_used];
-            s->rest[x] += p[c].hi - p[c].lo;
-        }
-    }
-}
-
-/* First unplaced item whose first section is in [lo, hi), or n. Items of a part that begin
- * before lo do not exist: the part would reach further. */
-static uint32_t first_in(const struct blyi_search *s, uint32_t lo)
-{
-    const struct blyi_graph *g = s->graph;
-    for (uint32_t at = g->first_at[lo]; at < s->pack->n; at++) {
-        if (!s->placed[g->by_first[at]])
-            return g->by_first[at];
-    }
-    return s->pack->n;
-}
-
-static void blame(struct blyi_search *s, uint32_t section, uint32_t head, uint32_t hi)
-{
-    const struct blyi_pack_item *items = s->pack->items;
-    for (uint32_t k = head; k != s->pack->n && items[k].first < hi; k = s->next[k]) {
-        if (items[k].first <= section && section <= items[k].last)
-            s->weight[k]++;
-    }
+    const struct blyi_graph *g = s->pile.graph;
+    for (uint32_t at = g->live_at[section]; at < g->live_at[section + 1]; at++)
+        s->weight[g->live[at]] += !s->pile.placed[g->live[at]];
 }
 
 /* Does some unplaced item of the section start at or below `highest`? The one found last time
  * mostly still does. */
 static bool starts_by(struct blyi_search *s, uint32_t section, int64_t highest)
 {
-    const struct blyi_graph *g = s->graph;
+    const struct blyi_pile *p = &s->pile;
+    const struct blyi_graph *g = p->graph;
     uint32_t k = s->witness[section];
-    if (!s->placed[k] && s->off[k] <= highest)
+    if (!p->placed[k] && p->off[k] <= highest)
         return true;
     for (uint32_t at = g->live_at[section]; at < g->live_at[section + 1]; at++) {
         k = g->live[at];
-        if (!s->placed[k] && s->off[k] <= highest) {
+        if (!p->placed[k] && p->off[k] <= highest) {
             s->witness[section] = k;
             return true;
         }
@@ -178,208 +76,182 @@ static bool starts_by(struct blyi_search *s, uint32_t section, int64_t highest)
     return false;
 }
 
-/* The section rule over the part [lo, hi), whose next placement lies at `least` or above. */
-static bool sections_fit(struct blyi_search *s, uint32_t lo, uint32_t hi, uint32_t head,
-                         int64_t least)
+/* The section that must start lowest, since most is left in it. */
+static uint32_t fullest_section(const struct blyi_search *s, const struct part *part)
 {
-    for (uint32_t x = lo; x < hi; x++) {
-        int64_t highest = s->capacity - s->rest[x];
-        if (s->rest[x] > 0 && (least > highest || !starts_by(s, x, highest))) {
+    const int64_t *rest = s->pile.rest;
+    uint32_t fullest = part->lo;
+    for (uint32_t x = part->lo + 1; x < part->hi; x++)
+        fullest = rest[x] > rest[fullest] ? x : fullest;
+    return fullest;
+}
+
+/* The section rule: sections outside of [low, high] are as they were when they passed last. */
+static bool sections_fit(struct blyi_search *s, const struct part *part, uint32_t fullest,
+                         uint32_t low, uint32_t high)
+{
+    const int64_t *rest = s->pile.rest;
+    if (part->last_off > s->capacity - rest[fullest]) {
+        if (s->learn)
+            blame(s, fullest);
+        return false;
+    }
+    for (uint32_t x = part->lo > low ? part->lo : low; x < part->hi && x <= high; x++) {
+        if (rest[x] > 0 && !starts_by(s, x, s->capacity - rest[x])) {
             if (s->learn)
-                blame(s, x, head, hi);
+                blame(s, x);
             return false;
         }
     }
     return true;
 }
 
-static bool solve(struct blyi_search *s, uint32_t lo, uint32_t hi, int64_t last_off,
-                  uint32_t last_rank);
-
-/* Splits [lo, hi) where nothing unplaced crosses any more and solves each part. */
-static bool solve_parts(struct blyi_search *s, uint32_t lo, uint32_t hi, int64_t last_off,
-                        uint32_t last_rank)
+/* Room below which some unplaced item fits: a placement at or above it is never best. *least:
+ * lowest offset of one, BLYI_PILE_SHUT when there is none. */
+static int64_t hole_top(const struct blyi_pile *p, uint32_t from, uint32_t to, int64_t *least)
 {
+    int64_t top = INT64_MAX, low = BLYI_PILE_SHUT;
+    for (uint32_t x = from; x < to; x++) {
+        int64_t end = p->open[x] + p->room[x];
+        top = end < top ? end : top;
+        low = p->open[x] < low ? p->open[x] : low;
+    }
+    *least = low;
+    return top;
+}
+
+/* The least choice after `tried`. */
+static bool next_choice(const struct blyi_search *s, const struct part *part,
+                        const struct choice *tried, struct choice *best)
+{
+    const struct blyi_pile *p = &s->pile;
+    const struct blyi_graph *g = p->graph;
+    *best = (struct choice){part->top, 0, BLYI_PACK_NONE};
+    for (uint32_t x = g->first_at[part->lo]; x < g->first_at[part->hi]; x++) {
+        struct choice c = {p->open[x], s->rank_at[x], 0};
+        if (!choice_before(&c, best) || !choice_before(tried, &c))
+            continue;
+        uint32_t k = g->by_first[x], twin = g->twin[k];
+        if (twin == BLYI_PACK_NONE || p->placed[twin])
+            *best = (struct choice){c.off, c.rank, k};
+    }
+    return best->item != BLYI_PACK_NONE;
+}
+
+static bool solve(struct blyi_search *s, uint32_t lo, uint32_t hi, const struct choice *last,
+                  uint32_t low, uint32_t high);
+
+/* Splits [lo, hi) where nothing unplaced crosses any more, which is where the last placement
+ * was, and solves each part. */
+static bool solve_parts(struct blyi_search *s, uint32_t lo, uint32_t hi, const struct choice *last,
+                        uint32_t first_cut, uint32_t last_cut)
+{
+    const struct blyi_pile *p = &s->pile;
+    uint32_t low = p->low, high = p->high; /* of the last placement; deeper ones have their own */
     for (uint32_t from = lo; from < hi;) {
-        uint32_t to = from + 1;
-        while (to < hi && s->cross[to] > 0)
+        uint32_t to = from + 1 > first_cut ? from + 1 : first_cut;
+        while (to <= last_cut && p->cross[to] > 0)
             to++;
-        if ((s->rest[from] > 0 || to > from + 1) && !solve(s, from, to, last_off, last_rank))
+        to = to > last_cut ? hi : to;
+        if ((p->rest[from] > 0 || to > from + 1) && !solve(s, from, to, last, low, high))
             return false;
         from = to;
     }
     return true;
 }
 
-/* Room below which some unplaced item fits: a placement at or above it is never best. */
-static int64_t hole_top(const struct blyi_search *s, uint32_t head, uint32_t hi)
+static bool solve(struct blyi_search *s, uint32_t lo, uint32_t hi, const struct choice *last,
+                  uint32_t low, uint32_t high)
 {
-    const struct blyi_pack *pack = s->pack;
-    int64_t top = INT64_MAX;
-    for (uint32_t k = head; k != pack->n && pack->items[k].first < hi; k = s->next[k]) {
-        int64_t end = s->off[k] + pack->items[k].size;
-        if (end < top && !blyi_pack_is_fixed(pack, k))
-            top = end;
-    }
-    return top;
-}
-
-/* Everything left in a section lies above the next placement, so it cannot start higher. */
-static int64_t highest_start(const struct blyi_search *s, uint32_t lo, uint32_t hi,
-                             uint32_t *section)
-{
-    int64_t most = 0;
-    for (uint32_t x = lo; x < hi; x++) {
-        if (s->rest[x] > most) {
-            most = s->rest[x];
-            *section = x;
-        }
-    }
-    return s->capacity - most;
-}
-
-/* The least choice after `tried`. */
-static bool next_choice(const struct blyi_search *s, uint32_t head, uint32_t hi, int64_t last_off,
-                        uint32_t last_rank, int64_t top, const struct choice *tried,
-                        struct choice *best)
-{
-    const struct blyi_pack *pack = s->pack;
-    bool found = false;
-    for (uint32_t k = head; k != pack->n && pack->items[k].first < hi; k = s->next[k]) {
-        struct choice c = {s->off[k], s->rank[k], k};
-        if (c.off < last_off || c.off >= top || (c.off == last_off && c.rank < last_rank))
-            continue;
-        uint32_t twin = s->graph->twin[k];
-        if (twin != BLYI_PACK_NONE && !s->placed[twin])
-            continue;
-        if (tried->item != BLYI_PACK_NONE && !choice_before(tried, &c, s->by_offset))
-            continue;
-        if (!found || choice_before(&c, best, s->by_offset)) {
-            *best = c;
-            found = true;
-        }
-    }
-    return found;
-}
-
-static bool solve(struct blyi_search *s, uint32_t lo, uint32_t hi, int64_t last_off,
-                  uint32_t last_rank)
-{
-    uint32_t head = first_in(s, lo);
-    if (head == s->pack->n || s->pack->items[head].first >= hi)
-        return true;
-    if (!sections_fit(s, lo, hi, head, last_off))
+    struct blyi_pile *p = &s->pile;
+    const struct blyi_pack_item *items = p->pack->items;
+    const uint32_t *first_at = p->graph->first_at;
+    struct part part = {lo, hi, last->off, 0};
+    uint32_t fullest = fullest_section(s, &part);
+    if (!sections_fit(s, &part, fullest, low, high))
         return false;
-    uint32_t fullest = lo;
-    int64_t top = hole_top(s, head, hi), high = highest_start(s, lo, hi, &fullest) + 1;
-    if (top <= last_off)
+    int64_t least, top = hole_top(p, first_at[lo], first_at[hi], &least);
+    if (least == BLYI_PILE_SHUT)
+        return true; /* nothing is left */
+    int64_t high_end = s->capacity - p->rest[fullest] + 1;
+    part.top = top < high_end ? top : high_end;
+    if (top <= last->off)
         return false;
-    top = high < top ? high : top;
-    struct choice tried = {0, 0, BLYI_PACK_NONE}, choice = tried;
-    while (next_choice(s, head, hi, last_off, last_rank, top, &tried, &choice)) {
+    struct choice tried = *last, choice;
+    bool any = false;
+    while (next_choice(s, &part, &tried, &choice)) {
+        any = true;
         if (s->nodes == 0 || blyi_stop_poll(s->stop)) {
             s->stopped = true;
             return false;
         }
         s->nodes--;
-        size_t mark = s->n_done;
-        if (place(s, choice.item) && solve_parts(s, lo, hi, choice.off, choice.rank))
+        size_t mark = p->n_done;
+        if (blyi_pile_place(p, choice.item, s->capacity) &&
+            solve_parts(s, lo, hi, &choice, items[choice.item].first + 1, items[choice.item].last))
             return true;
-        while (s->n_done > mark) /* parts that were solved before one failed go too */
-            unplace_last(s);
+        while (p->n_done > mark) /* parts that were solved before one failed go too */
+            blyi_pile_take(p);
         if (s->stopped)
             return false;
         tried = choice;
     }
-    if (s->learn && tried.item == BLYI_PACK_NONE)
-        blame(s, fullest, head, hi);
+    if (s->learn && !any)
+        blame(s, fullest);
     return false;
 }
 
 /* ---- running ----------------------------------------------------------------------------- */
 
-static void begin(struct blyi_search *s)
-{
-    const struct blyi_pack *pack = s->pack;
-    uint32_t n = pack->n, sections = pack->n_sections;
-    memset(s->floor, 0, sections * sizeof(*s->floor));
-    memcpy(s->rest, s->graph->load, sections * sizeof(*s->rest));
-    memset(s->placed, 0, n);
-    memset(s->cross, 0, (sections + (size_t)1) * sizeof(*s->cross));
-    s->trail_used = s->floors_used = s->n_done = 0;
-    uint32_t last = n;
-    for (uint32_t x = 0; x < n; x++) {
-        uint32_t i = s->graph->by_first[x];
-        s->prev[i] = last;
-        s->next[last] = i;
-        last = i;
-        s->off[i] = blyi_pack_is_fixed(pack, i) ? pack->fixed[i] : 0;
-        for (uint32_t y = pack->items[i].first + 1; y <= pack->items[i].last; y++)
-            s->cross[y]++;
-    }
-    s->next[last] = n;
-    s->prev[n] = last;
-}
-
 enum blyi_search_end blyi_search_run(struct blyi_search *s, int64_t capacity,
-                                     const struct blyi_search_style *style, uint64_t *nodes,
+                                     const struct blyi_order *order, uint64_t *nodes,
                                      struct blyi_stop *stop, int64_t *offset)
 {
-    const struct blyi_pack *pack = s->pack;
-    begin(s);
+    struct blyi_pile *p = &s->pile;
+    const struct blyi_pack *pack = p->pack;
+    blyi_pile_begin(p);
     s->capacity = capacity;
     s->nodes = *nodes;
     s->stop = stop;
     s->stopped = false;
-    s->learn = style->order.learn;
-    s->by_offset = style->by_offset;
+    s->learn = order->learn;
     for (uint32_t i = 0; i < pack->n; i++) {
-        if (s->off[i] + pack->items[i].size > capacity)
+        if (p->off[i] + pack->items[i].size > capacity)
             return BLYI_SEARCH_NONE;
     }
-    blyi_order_rank(&style->order, pack, s->graph->load, s->weight, s->keys, s->rank);
-    bool found = solve_parts(s, 0, pack->n_sections, 0, 0);
+    blyi_order_rank(order, pack, p->graph->load, s->weight, s->keys, s->rank);
+    struct choice none = {-1, 0, BLYI_PACK_NONE}; /* before all others */
+    for (uint32_t x = 0; x < pack->n; x++)
+        s->rank_at[x] = s->rank[p->graph->by_first[x]];
+    p->low = 0;
+    p->high = pack->n_sections - 1;
+    bool found = solve_parts(s, 0, pack->n_sections, &none, 1, pack->n_sections - 1);
     *nodes = s->nodes;
     if (!found)
         return s->stopped || pack->windowed ? BLYI_SEARCH_STOPPED : BLYI_SEARCH_NONE;
-    memcpy(offset, s->off, pack->n * sizeof(*offset));
+    memcpy(offset, p->off, pack->n * sizeof(*offset));
     return BLYI_SEARCH_FOUND;
 }
 
 void blyi_search_reset(struct blyi_search *s)
 {
-    memset(s->weight, 0, (s->pack->n + (size_t)1) * sizeof(*s->weight));
+    memset(s->weight, 0, (s->pile.pack->n + (size_t)1) * sizeof(*s->weight));
 }
 
 bly_status blyi_search_create(const struct blyi_pack *pack, const struct blyi_graph *graph,
                               struct blyi_search **search)
 {
+    size_t n = pack->n + (size_t)1, sections = pack->n_sections + (size_t)2;
     struct blyi_search *s = blyi_host_calloc(1, sizeof(*s));
     if (s == NULL)
         goto fail;
-    size_t n = pack->n + (size_t)1, sections = pack->n_sections + (size_t)2;
-    s->pack = pack;
-    s->graph = graph;
-    s->trail_room = graph->near_at[pack->n] + (size_t)1;
-    s->floors_room = 1;
-    for (uint32_t i = 0; i < pack->n; i++)
-        s->floors_room += (size_t)(pack->items[i].last - pack->items[i].first + 1);
-    s->floor = blyi_host_alloc(sections * sizeof(*s->floor));
-    s->rest = blyi_host_alloc(sections * sizeof(*s->rest));
     s->witness = blyi_host_alloc(sections * sizeof(*s->witness));
-    s->cross = blyi_host_alloc(sections * sizeof(*s->cross));
-    s->off = blyi_host_alloc(n * sizeof(*s->off));
     s->rank = blyi_host_alloc(n * sizeof(*s->rank));
-    s->placed = blyi_host_alloc(n);
-    s->next = blyi_host_alloc(n * sizeof(*s->next));
-    s->prev = blyi_host_alloc(n * sizeof(*s->prev));
+    s->rank_at = blyi_host_alloc(n * sizeof(*s->rank_at));
     s->weight = blyi_host_calloc(n, sizeof(*s->weight));
     s->keys = blyi_host_alloc(2 * n * sizeof(*s->keys));
-    s->done = blyi_host_alloc(n * sizeof(*s->done));
-    s->trail = blyi_host_alloc(s->trail_room * sizeof(*s->trail));
-    s->floors = blyi_host_alloc(s->floors_room * sizeof(*s->floors));
-    if (!s->floor || !s->rest || !s->witness || !s->cross || !s->off || !s->rank || !s->placed ||
-        !s->next || !s->prev || !s->weight || !s->keys || !s->trail || !s->done || !s->floors)
+    if (!s->witness || !s->rank || !s->rank_at || !s->weight || !s->keys ||
+        blyi_pile_init(&s->pile, pack, graph) != BLY_OK)
         goto fail;
     for (uint32_t x = 0; x < pack->n_sections; x++)
         s->witness[x] = graph->live[graph->live_at[x]];
@@ -396,19 +268,11 @@ void blyi_search_destroy(struct blyi_search *s)
 {
     if (s == NULL)
         return;
-    blyi_host_free(s->floor);
-    blyi_host_free(s->rest);
+    blyi_pile_fini(&s->pile);
     blyi_host_free(s->witness);
-    blyi_host_free(s->cross);
-    blyi_host_free(s->off);
     blyi_host_free(s->rank);
-    blyi_host_free(s->placed);
-    blyi_host_free(s->next);
-    blyi_host_free(s->prev);
+    blyi_host_free(s->rank_at);
     blyi_host_free(s->weight);
     blyi_host_free(s->keys);
-    blyi_host_free(s->done);
-    blyi_host_free(s->trail);
-    blyi_host_free(s->floors);
     blyi_host_free(s);
 }

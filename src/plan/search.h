@@ -33,12 +33,6 @@ uint64_t blyi_graph_pairs(const struct blyi_pack *pack, uint64_t limit);
 
 enum blyi_search_end { BLYI_SEARCH_FOUND, BLYI_SEARCH_NONE, BLYI_SEARCH_STOPPED };
 
-/* How a search goes about it. */
-struct blyi_search_style {
-    struct blyi_order order;
-    bool by_offset; /* lowest offset first, order second; else order alone */
-};
-
 struct blyi_search;
 
 bly_status blyi_search_create(const struct blyi_pack *pack, const struct blyi_graph *graph,
@@ -49,7 +43,7 @@ void blyi_search_destroy(struct blyi_search *search);
  * FOUND: offset[0 .. n) is the plan. *nodes is what is left of the budget. Conflict weights
  * stay with the search from one run to the next. */
 enum blyi_search_end blyi_search_run(struct blyi_search *search, int64_t capacity,
-                                     const struct blyi_search_style *style, uint64_t *nodes,
+                                     const struct blyi_order *order, uint64_t *nodes,
                                      struct blyi_stop *stop, int64_t *offset);
 /* Forget what was learnt. */
 void blyi_search_reset(struct blyi_search *search);

@@ -139,7 +139,7 @@ int64_t blyi_shelf_room(const struct blyi_shelf *shelf, uint32_t item, bool tigh
     int64_t top = 0, best = BLYI_PACK_FREE, best_hole = INT64_MAX;
     for (size_t x = 0; x < shelf->n; x++) {
         const struct blyi_shelf_entry *e = &shelf->entries[x];
-        if (!blyi_shelf_meets(&w, e))
+        if (!blyi_shelf_meets(&w, e->first, e->last))
             continue;
         if (e->start - top >= size) {
             if (!tight)

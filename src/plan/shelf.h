@@ -41,18 +41,15 @@ static inline struct blyi_shelf_wish blyi_shelf_wish_of(const struct blyi_pack *
     return w;
 }
 
-static inline bool blyi_shelf_meets(const struct blyi_shelf_wish *w,
-                                    const struct blyi_shelf_entry *e)
+static inline bool blyi_shelf_meets(const struct blyi_shelf_wish *w, uint32_t first, uint32_t last)
 {
-    if (e->first > w->last || e->last < w->first)
-        return false;
-    if (w->count == 0)
-        return true;
-    for (uint32_t c = 0; c < w->count; c++) {
-        if (e->first <= w->pieces[c].last && w->pieces[c].first <= e->last)
-            return true;
+    bool meets = (first <= w->last) & (last >= w->first);
+    if (w->count > 0 && meets) {
+        meets = false;
+        for (uint32_t c = 0; c < w->count && !meets; c++)
+            meets = first <= w->pieces[c].last && w->pieces[c].first <= last;
     }
-    return false;
+    return meets;
 }
 
 bly_status blyi_shelf_init(struct blyi_shelf *shelf, const struct blyi_pack *pack);

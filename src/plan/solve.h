@@ -8,6 +8,8 @@
 #include "plan/pack.h"
 #include "plan/stop.h"
 
+#define BLYI_DIVE_MAX 30000 /* items up to which dives are quick */
+
 struct blyi_solve {
     /* given */
     const struct blyi_pack *pack;
@@ -16,6 +18,7 @@ struct blyi_solve {
     uint64_t node_budget; /* UINT64_MAX: none */
     uint32_t n_threads;   /* at least 1 */
     struct blyi_stop stop;
+    uint64_t began_ns;
     void (*report)(struct blyi_solve *solve); /* after each improvement; may be NULL */
     void *report_arg;
     /* found */

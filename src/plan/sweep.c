@@ -9,13 +9,12 @@
 
 #include "base/fail.h"
 #include "base/host.h"
-
-#define ENDLESS (INT64_MAX / 2)
+#include "plan/holes.h"
 
 static bool by_section(const struct blyi_pack *pack, bool last, uint32_t **items, uint32_t **at)
 {
-    *items = blyi_host_alloc((pack->n + (size_t)1) * sizeof(**items));
-    *at = blyi_host_calloc(pack->n_sections + (size_t)2, sizeof(**at));
+    *items = blyi_host_alloc_dense((pack->n + (size_t)1) * sizeof(**items));
+    *at = blyi_host_calloc_dense(pack->n_sections + (size_t)2, sizeof(**at));
     if (*items == NULL || *at == NULL)
         return false;
     uint32_t *count = *at;
@@ -49,94 +48,28 @@ void blyi_timeline_fini(struct blyi_timeline *line)
     memset(line, 0, sizeof(*line));
 }
 
-/* Holes in order of offset; two arrays, so that a scan for a size reads sizes alone. */
-struct holes {
-    int64_t *start, *size;
-    size_t n, room;
-};
-
-static bool holes_reserve(struct holes *h)
+/* The smallest hole that fits, the lowest among equals. A hole that is too small wraps around to
+ * more than the endless one leaves, so that nothing branches on what nobody can foresee. */
+static size_t choose_tightest(const struct blyi_holes *h, int64_t need)
 {
-    if (h->n + 2 < h->room)
-        return true;
-    size_t room = h->room * 2 + 64;
-    int64_t *start = blyi_host_realloc(h->start, room * sizeof(*start));
-    if (start == NULL)
-        return false;
-    h->start = start;
-    int64_t *size = blyi_host_realloc(h->size, room * sizeof(*size));
-    if (size == NULL)
-        return false;
-    h->size = size;
-    h->room = room;
-    return true;
-}
-
-static void holes_insert(struct holes *h, size_t at, int64_t start, int64_t size)
-{
-    memmove(h->start + at + 1, h->start + at, (h->n - at) * sizeof(*h->start));
-    memmove(h->size + at + 1, h->size + at, (h->n - at) * sizeof(*h->size));
-    h->start[at] = start;
-    h->size[at] = size;
-    h->n++;
-}
-
-static void holes_remove(struct holes *h, size_t at)
-{
-    h->n--;
-    memmove(h->start + at, h->start + at + 1, (h->n - at) * sizeof(*h->start));
-    memmove(h->size + at, h->size + at + 1, (h->n - at) * sizeof(*h->size));
-}
-
-/* Room was reserved by holes_reserve(). */
-static void holes_free(struct holes *h, int64_t start, int64_t size)
-{
-    size_t lo = 0, hi = h->n;
-    while (lo < hi) {
-        size_t mid = (lo + hi) / 2;
-        if (h->start[mid] < start)
-            lo = mid + 1;
-        else
-            hi = mid;
+    uint64_t least = UINT64_MAX;
+    size_t best = 0;
+    for (size_t x = 0; x < h->n; x++) {
+        uint64_t left = (uint64_t)h->size[x] - (uint64_t)need;
+        best = left < least ? x : best;
+        least = left < least ? left : least;
     }
-    bool below = lo > 0 && h->start[lo - 1] + h->size[lo - 1] == start;
-    bool above = lo < h->n && h->start[lo] == start + size;
-    if (below && above) {
-        h->size[lo - 1] += size + h->size[lo];
-        holes_remove(h, lo);
-    } else if (below) {
-        h->size[lo - 1] += size;
-    } else if (above) {
-        h->start[lo] = start;
-        h->size[lo] += size;
-    } else {
-        holes_insert(h, lo, start, size);
-    }
-}
-
-/* Takes [start, start + size) out of hole `at`. */
-static void holes_cut(struct holes *h, size_t at, int64_t start, int64_t size)
-{
-    int64_t before = start - h->start[at];
-    int64_t after = h->start[at] + h->size[at] - (start + size);
-    if (before == 0 && after == 0) {
-        holes_remove(h, at);
-    } else if (before == 0) {
-        h->start[at] = start + size;
-        h->size[at] = after;
-    } else {
-        h->size[at] = before;
-        if (after > 0)
-            holes_insert(h, at + 1, start + size, after);
-    }
+    return best;
 }
 
 /* The hole for an item; all holes together always have room, the last being endless. */
-static size_t choose_hole(const struct holes *h, const struct blyi_pack *pack, uint32_t item,
+static size_t choose_hole(const struct blyi_holes *h, const struct blyi_pack *pack, uint32_t item,
                           enum blyi_sweep_fit fit)
 {
     int64_t need = pack->items[item].size, best_size = INT64_MAX;
     size_t best = h->n - 1;
+    if (fit != BLYI_SWEEP_FIRST && pack->align == NULL)
+        return choose_tightest(h, need);
     for (size_t x = 0; x < h->n; x++) {
         int64_t size = h->size[x];
         if (size < need || size >= best_size)
@@ -153,7 +86,7 @@ static size_t choose_hole(const struct holes *h, const struct blyi_pack *pack, u
 }
 
 /* The highest hole below `ceiling`, or the lowest for what lives long; n: there is none. */
-static size_t choose_end(const struct holes *h, int64_t need, int64_t ceiling, bool lowest)
+static size_t choose_end(const struct blyi_holes *h, int64_t need, int64_t ceiling, bool lowest)
 {
     if (lowest) {
         for (size_t x = 0; x < h->n && h->start[x] + need <= ceiling; x++) {
@@ -170,7 +103,7 @@ static size_t choose_end(const struct holes *h, int64_t need, int64_t ceiling, b
     return h->n;
 }
 
-static int64_t place(struct holes *h, const struct blyi_pack *pack, uint32_t item,
+static int64_t place(struct blyi_holes *h, const struct blyi_pack *pack, uint32_t item,
                      enum blyi_sweep_fit fit, int64_t ceiling, bool lowest)
 {
     int64_t size = pack->items[item].size;
@@ -185,41 +118,41 @@ static int64_t place(struct holes *h, const struct blyi_pack *pack, uint32_t ite
         int64_t end = h->start[x] + h->size[x];
         start = (end < ceiling ? end : ceiling) - size;
     }
-    holes_cut(h, x, start, size);
+    blyi_holes_cut(h, x, start, size);
     return start;
 }
 
 bly_status blyi_sweep(const struct blyi_pack *pack, const struct blyi_timeline *line,
-                      enum blyi_sweep_fit fit, int64_t ceiling, uint32_t long_life,
+                      enum blyi_sweep_fit fit, int64_t ceiling, uint32_t long_life, int64_t limit,
                       struct blyi_stop *stop, int64_t *offset, bool *done)
 {
+    bool low = true; /* nothing ends above the limit */
     uint32_t s = 0;
-    struct holes h = {NULL, NULL, 0, 0};
-    if (!holes_reserve(&h))
+    struct blyi_holes h = {NULL, NULL, 0, 0};
+    if (!blyi_holes_reserve(&h))
         goto fail;
-    holes_insert(&h, 0, 0, ENDLESS);
-    for (; s < pack->n_sections && (stop == NULL || !blyi_stop_poll(stop)); s++) {
+    blyi_holes_insert(&h, 0, 0, BLYI_HOLES_ENDLESS);
+    for (; s < pack->n_sections && low && (stop == NULL || !blyi_stop_poll(stop)); s++) {
         for (uint32_t x = line->born_at[s]; x < line->born_at[s + 1]; x++) {
             uint32_t i = line->born[x];
-            if (!holes_reserve(&h))
+            if (!blyi_holes_reserve(&h))
                 goto fail;
             bool lowest = pack->items[i].last - pack->items[i].first >= long_life;
             offset[i] = place(&h, pack, i, fit, ceiling, lowest);
+            low &= offset[i] + pack->items[i].size <= limit;
         }
         for (uint32_t x = line->dead_at[s]; x < line->dead_at[s + 1]; x++) {
             uint32_t i = line->dead[x];
-            if (!holes_reserve(&h))
+            if (!blyi_holes_reserve(&h))
                 goto fail;
-            holes_free(&h, offset[i], pack->items[i].size);
+            blyi_holes_free(&h, offset[i], pack->items[i].size);
         }
     }
-    blyi_host_free(h.start);
-    blyi_host_free(h.size);
-    *done = s == pack->n_sections;
+    blyi_holes_fini(&h);
+    *done = low && s == pack->n_sections;
     return BLY_OK;
 
 fail:
-    blyi_host_free(h.start);
-    blyi_host_free(h.size);
+    blyi_holes_fini(&h);
     return blyi_fail(BLY_E_HOST_MEMORY, "placing %u buffers: the host has no memory", pack->n);
 }

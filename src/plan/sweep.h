@@ -26,11 +26,11 @@ enum blyi_sweep_fit {
 
 /* Places all items; for problems without fixed offsets. `ceiling`: what TWO_ENDED packs against;
  * what finds no room below it goes on top of everything. `long_life`: section count from which
- * an item is long-lived. `stop`: NULL where there must be a plan; else *done says whether all
- * items were placed before it.
+ * an item is long-lived. `limit`: give up once something ends above. `stop`: NULL where there
+ * must be a plan. *done: all items were placed.
  * E_HOST_MEMORY: offset is unspecified. */
 bly_status blyi_sweep(const struct blyi_pack *pack, const struct blyi_timeline *line,
-                      enum blyi_sweep_fit fit, int64_t ceiling, uint32_t long_life,
+                      enum blyi_sweep_fit fit, int64_t ceiling, uint32_t long_life, int64_t limit,
                       struct blyi_stop *stop, int64_t *offset, bool *done);
 
 #endif

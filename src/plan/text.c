@@ -54,15 +54,16 @@ bool blyi_slice_int(struct blyi_slice s, int64_t *value)
     while (s.length > 0 && s.at[s.length - 1] == ' ')
         s.length--;
     bool negative = s.length > 0 && s.at[0] == '-';
-    uint64_t sum = 0;
+    uint64_t sum = 0, most = (uint64_t)INT64_MAX + negative;
     if (s.length == negative)
         return false;
     for (size_t i = negative; i < s.length; i++) {
-        if (s.at[i] < '0' || s.at[i] > '9' || sum > (INT64_MAX - 9) / 10)
+        uint64_t digit = (uint64_t)(s.at[i] - '0');
+        if (s.at[i] < '0' || s.at[i] > '9' || sum > (most - digit) / 10)
             return false;
-        sum = sum * 10 + (uint64_t)(s.at[i] - '0');
+        sum = sum * 10 + digit;
     }
-    *value = negative ? -(int64_t)sum : (int64_t)sum;
+    *value = (int64_t)(negative ? 0 - sum : sum);
     return true;
 }
 

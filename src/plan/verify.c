@@ -13,7 +13,7 @@
 #include "base/host.h"
 #include "plan/sort.h"
 
-#define RUN_MAX 256
+#define RUN_MAX 32
 
 struct live {
     uint64_t start, end;
@@ -41,7 +41,7 @@ static bool line_grow(struct line *line, size_t at)
         line->runs = runs;
         line->room = room;
     }
-    struct run *run = blyi_host_alloc(sizeof(*run));
+    struct run *run = blyi_host_alloc_dense(sizeof(*run));
     if (run == NULL)
         return false;
     run->n = 0;
@@ -128,11 +128,11 @@ static bool line_insert(struct line *line, size_t r, uint32_t at, const struct b
     return true;
 }
 
-static void line_remove(struct line *line, const struct blyi_span *span)
+static void line_remove(struct line *line, uint64_t start)
 {
-    size_t r = line_find(line, span->start);
+    size_t r = line_find(line, start);
     struct run *run = line->runs[r];
-    uint32_t at = run_find(run, span->start);
+    uint32_t at = run_find(run, start);
     memmove(run->spans + at, run->spans + at + 1, (run->n - at - 1) * sizeof(struct live));
     if (--run->n == 0 && line->n > 1) {
         blyi_host_free(run);
@@ -141,57 +141,106 @@ static void line_remove(struct line *line, const struct blyi_span *span)
     }
 }
 
-/* Keys in order of time; births among equals in order of address. */
-static void sort_spans(struct blyi_span *spans, struct blyi_sort_key *births,
-                       struct blyi_sort_key *deaths, struct blyi_sort_key *spare, size_t n)
+/* What is swept: spans, or whole buffers where none of them has gaps, which spares a copy. */
+struct source {
+    const struct blyi_span *spans; /* NULL: buffers */
+    const bly_plan_buffer *buffers;
+    const uint64_t *offset;
+    int64_t base; /* time that keys count from */
+};
+
+static struct blyi_span span_at(const struct source *source, size_t i)
 {
-    for (size_t i = 0; i < n; i++)
-        births[i] = (struct blyi_sort_key){spans[i].start, (uint32_t)i};
-    blyi_sort_keys(births, spare, n);
-    int64_t base = n > 0 ? spans[0].lower : 0;
-    for (size_t i = 0; i < n; i++)
-        base = spans[i].lower < base ? spans[i].lower : base;
-    for (size_t i = 0; i < n; i++) {
-        births[i].key = (uint64_t)spans[births[i].value].lower - (uint64_t)base;
-        deaths[i] = (struct blyi_sort_key){(uint64_t)spans[i].upper - (uint64_t)base, (uint32_t)i};
-    }
-    blyi_sort_keys(births, spare, n);
-    blyi_sort_keys(deaths, spare, n);
+    if (source->spans != NULL)
+        return source->spans[i];
+    const bly_plan_buffer *b = &source->buffers[i];
+    uint64_t start = source->offset[i];
+    return (struct blyi_span){b->lower, b->upper, start, start + b->size, (uint32_t)i};
 }
 
-bly_status blyi_spans_sweep(struct blyi_span *spans, size_t n, uint32_t pair[2])
+static uint64_t start_at(const struct source *source, size_t i)
 {
-    struct line line = {NULL, 0, 0};
-    struct blyi_sort_key *keys = blyi_host_alloc((3 * n + 1) * sizeof(*keys));
-    if (keys == NULL || !line_grow(&line, 0))
-        goto fail;
-    struct blyi_sort_key *births = keys, *deaths = keys + n;
-    sort_spans(spans, births, deaths, keys + 2 * n, n);
-    pair[0] = pair[1] = UINT32_MAX;
-    size_t d = 0;
+    return source->spans != NULL ? source->spans[i].start : source->offset[i];
+}
+
+/* Keys in order of time. Births mostly come in that order: then the index does, and *births is
+ * left NULL. False: no host memory. */
+static bool sort_spans(struct source *source, struct blyi_sort_key **births,
+                       struct blyi_sort_key **deaths, size_t n)
+{
+    int64_t before = INT64_MIN;
+    bool sorted = true;
+    source->base = INT64_MAX;
+    for (size_t i = 0; i < n; i++) {
+        int64_t lower = span_at(source, i).lower;
+        source->base = lower < source->base ? lower : source->base;
+        sorted &= before <= lower;
+        before = lower;
+    }
+    *deaths = blyi_host_alloc_dense((2 * n + 1) * sizeof(**deaths));
+    if (!sorted)
+        *births = blyi_host_alloc_dense((n + 1) * sizeof(**births));
+    if (*deaths == NULL || (!sorted && *births == NULL))
+        return false;
+    struct blyi_sort_key *spare = *deaths + n;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t upper = (uint64_t)span_at(source, i).upper;
+        (*deaths)[i] = (struct blyi_sort_key){upper - (uint64_t)source->base, (uint32_t)i};
+    }
+    blyi_sort_keys(*deaths, spare, n);
+    for (size_t i = 0; !sorted && i < n; i++) {
+        uint64_t lower = (uint64_t)span_at(source, i).lower;
+        (*births)[i] = (struct blyi_sort_key){lower - (uint64_t)source->base, (uint32_t)i};
+    }
+    if (!sorted)
+        blyi_sort_keys(*births, spare, n);
+    return true;
+}
+
+/* False: no host memory. */
+static bool sweep_time(const struct source *source, const struct blyi_sort_key *births,
+                       const struct blyi_sort_key *deaths, size_t n, struct line *line,
+                       uint32_t pair[2])
+{
+    const struct blyi_sort_key *dead = deaths;
     for (size_t b = 0; b < n; b++) {
-        const struct blyi_span *span = &spans[births[b].value];
-        for (; deaths[d].key <= births[b].key; d++)
-            line_remove(&line, &spans[deaths[d].value]);
-        size_t r = line_find(&line, span->start);
-        uint32_t at = run_find(line.runs[r], span->start);
-        uint32_t hit = neighbour_hit(&line, r, at, span);
+        struct blyi_span span = span_at(source, births == NULL ? b : births[b].value);
+        /* What died is taken out before what is born at the same time comes. */
+        for (; dead->key <= (uint64_t)span.lower - (uint64_t)source->base; dead++)
+            line_remove(line, start_at(source, dead->value));
+        size_t r = line_find(line, span.start);
+        uint32_t at = run_find(line->runs[r], span.start);
+        uint32_t hit = neighbour_hit(line, r, at, &span);
         if (hit != UINT32_MAX) {
             pair[0] = hit;
-            pair[1] = span->buffer;
-            break;
+            pair[1] = span.buffer;
+            return true;
         }
-        if (!line_insert(&line, r, at, span))
-            goto fail;
+        if (!line_insert(line, r, at, &span))
+            return false;
     }
-    line_fini(&line);
-    blyi_host_free(keys);
-    return BLY_OK;
+    return true;
+}
 
-fail:
+static bly_status sweep(struct source *source, size_t n, uint32_t pair[2])
+{
+    struct line line = {NULL, 0, 0};
+    struct blyi_sort_key *births = NULL, *deaths = NULL;
+    pair[0] = pair[1] = UINT32_MAX;
+    bool done = sort_spans(source, &births, &deaths, n) && line_grow(&line, 0) &&
+                sweep_time(source, births, deaths, n, &line, pair);
     line_fini(&line);
-    blyi_host_free(keys);
-    return blyi_fail(BLY_E_HOST_MEMORY, "checking a plan of %zu parts: the host has no memory", n);
+    blyi_host_free(births);
+    blyi_host_free(deaths);
+    return done ? BLY_OK
+                : blyi_fail(BLY_E_HOST_MEMORY,
+                            "checking a plan of %zu parts: the host has no memory", n);
+}
+
+bly_status blyi_spans_sweep(const struct blyi_span *spans, size_t n, uint32_t pair[2])
+{
+    struct source source = {.spans = spans};
+    return sweep(&source, n, pair);
 }
 
 void blyi_spans_of(const bly_plan_buffer *buffer, uint32_t index, uint64_t offset,
@@ -215,26 +264,9 @@ void blyi_spans_of(const bly_plan_buffer *buffer, uint32_t index, uint64_t offse
     *n = count;
 }
 
-/* One region at a time. */
-static bly_status verify_region(const bly_plan_buffer *buffers, size_t n, const uint64_t *offset,
-                                const uint32_t *region, uint32_t which, struct blyi_span *spans,
-                                uint64_t *peak)
+static bly_status overlap(const bly_plan_buffer *buffers, const uint64_t *offset,
+                          const uint32_t pair[2])
 {
-    size_t n_spans = 0;
-    *peak = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (region != NULL && region[i] != which)
-            continue;
-        size_t count;
-        blyi_spans_of(&buffers[i], (uint32_t)i, offset[i], spans + n_spans, &count);
-        n_spans += count;
-        uint64_t end = offset[i] + buffers[i].size;
-        *peak = end > *peak ? end : *peak;
-    }
-    uint32_t pair[2];
-    bly_status status = blyi_spans_sweep(spans, n_spans, pair);
-    if (status != BLY_OK || pair[0] == UINT32_MAX)
-        return status;
     const bly_plan_buffer *a = &buffers[pair[0]], *b = &buffers[pair[1]];
     return blyi_fail(BLY_E_INVALID,
                      "buffers %u [%lld, %lld) of %llu bytes at %llu and %u [%lld, %lld) of %llu "
@@ -243,6 +275,31 @@ static bly_status verify_region(const bly_plan_buffer *buffers, size_t n, const 
                      (unsigned long long)offset[pair[0]], pair[1], (long long)b->lower,
                      (long long)b->upper, (unsigned long long)b->size,
                      (unsigned long long)offset[pair[1]]);
+}
+
+/* One region at a time. */
+static bly_status verify_region(const bly_plan_buffer *buffers, size_t n, const uint64_t *offset,
+                                const uint32_t *region, uint32_t which, struct blyi_span *spans,
+                                uint64_t *peak)
+{
+    size_t n_spans = 0;
+    *peak = 0;
+    for (size_t i = 0; i < n; i++) {
+        size_t count = 0;
+        if (region != NULL && region[i] != which)
+            continue;
+        if (spans != NULL)
+            blyi_spans_of(&buffers[i], (uint32_t)i, offset[i], spans + n_spans, &count);
+        n_spans += count;
+        uint64_t end = offset[i] + buffers[i].size;
+        *peak = end > *peak ? end : *peak;
+    }
+    uint32_t pair[2];
+    struct source source = {spans, buffers, offset, 0};
+    bly_status status = sweep(&source, spans != NULL ? n_spans : n, pair);
+    if (status != BLY_OK || pair[0] == UINT32_MAX)
+        return status;
+    return overlap(buffers, offset, pair);
 }
 
 static bly_status verify_place(const bly_plan_buffer *b, size_t i, uint64_t align, uint64_t offset,
@@ -266,6 +323,7 @@ bly_status bly_plan_verify(const bly_plan_buffer *buffers, size_t n, uint64_t al
 {
     size_t n_spans = 1;
     uint32_t n_regions = 1;
+    bool whole = true; /* no gaps, one region */
     for (size_t i = 0; i < n; i++) {
         bly_status status = verify_place(&buffers[i], i, align, offset[i], region);
         if (status != BLY_OK)
@@ -273,9 +331,10 @@ bly_status bly_plan_verify(const bly_plan_buffer *buffers, size_t n, uint64_t al
         n_spans += 1 + 2 * (size_t)buffers[i].n_gaps;
         if (region != NULL && region[i] >= n_regions)
             n_regions = region[i] + 1;
+        whole &= buffers[i].n_gaps == 0 && n_regions == 1;
     }
-    struct blyi_span *spans = blyi_host_alloc(n_spans * sizeof(*spans));
-    if (spans == NULL)
+    struct blyi_span *spans = whole ? NULL : blyi_host_alloc_dense(n_spans * sizeof(*spans));
+    if (!whole && spans == NULL)
         return blyi_fail(BLY_E_HOST_MEMORY,
                          "checking a plan of %zu buffers: the host has no memory", n);
     uint64_t sum = 0;

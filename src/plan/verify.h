@@ -14,10 +14,10 @@ struct blyi_span {
     uint32_t buffer;
 };
 
-/* Finds two spans that overlap in time and place: their buffers in pair[0 .. 1], or n, n. The
- * spans are reordered.
+/* Finds two spans that overlap in time and place: their buffers in pair[0 .. 1], or
+ * UINT32_MAX twice.
  * E_HOST_MEMORY: nothing is known. */
-bly_status blyi_spans_sweep(struct blyi_span *spans, size_t n, uint32_t pair[2]);
+bly_status blyi_spans_sweep(const struct blyi_span *spans, size_t n, uint32_t pair[2]);
 
 /* Fills spans[0 .. *n) with the parts of a buffer that are in use when it lies at `offset`;
  * room for n_gaps * 2 + 1. */

@@ -17,6 +17,7 @@
 #include <acl/acl_platform.h>
 #include <acl/acl_tdt.h>
 #include <acl/acl_tdt_queue.h>
+#include <acl/acl_rt_names.h>
 #include <acl/acl.h>
 #include <base/log_types.h>
 #include <base/acl_log.h>
@@ -530,6 +531,8 @@ _Static_assert((ACL_MDLRI_DEBUG_JSON_PRINT_SUMMARY) == (0x0UL),
                "ACL_MDLRI_DEBUG_JSON_PRINT_SUMMARY");
 _Static_assert((ACL_MDLRI_DEBUG_JSON_PRINT_VERBOSE) == (0x1UL),
                "ACL_MDLRI_DEBUG_JSON_PRINT_VERBOSE");
+_Static_assert((ACL_MODEL_STREAM_FLAG_HEAD) == (0x00000000U), "ACL_MODEL_STREAM_FLAG_HEAD");
+_Static_assert((ACL_MODEL_STREAM_FLAG_DEFAULT) == (0x7FFFFFFFU), "ACL_MODEL_STREAM_FLAG_DEFAULT");
 _Static_assert((ACL_RT_MAX_RECORD_PA_NUM_PER_DEV) == (20U), "ACL_RT_MAX_RECORD_PA_NUM_PER_DEV");
 _Static_assert((ACL_IPC_EVENT_HANDLE_SIZE) == (64U), "ACL_IPC_EVENT_HANDLE_SIZE");
 _Static_assert((ACL_RT_MEM_ATTACH_GLOBAL) == (0x01U), "ACL_RT_MEM_ATTACH_GLOBAL");
@@ -2859,6 +2862,31 @@ _Static_assert(_Generic(&acltdtSetQueueRouteQueryInfo,
                default: 0), "acltdtSetQueueRouteQueryInfo");
 _Static_assert(_Generic(&acltdtUnbindQueueRoutes, aclError (*)(acltdtQueueRouteList *qRouteList): 1,
                default: 0), "acltdtUnbindQueueRoutes");
+
+/* acl/acl_rt_names.h */
+_Static_assert(_Generic(&rtDeviceGetBareTgid, aclError (*)(uint32_t *pid): 1, default: 0),
+               "rtDeviceGetBareTgid");
+_Static_assert(_Generic(&rtDisableP2P, aclError (*)(uint32_t devIdDes, uint32_t phyIdSrc): 1,
+               default: 0), "rtDisableP2P");
+_Static_assert(_Generic(&rtEnableP2P, aclError (*)(uint32_t devIdDes, uint32_t phyIdSrc,
+               uint32_t flag): 1, default: 0), "rtEnableP2P");
+_Static_assert(_Generic(&rtGetDeviceInfo, aclError (*)(uint32_t deviceId, int32_t moduleType,
+               int32_t infoType, int64_t *val): 1, default: 0), "rtGetDeviceInfo");
+_Static_assert(_Generic(&rtGetLogicDevIdByUserDevId, aclError (*)(const int32_t userDevId,
+               int32_t *const logicDevId): 1, default: 0), "rtGetLogicDevIdByUserDevId");
+_Static_assert(_Generic(&rtIpcCloseMemory, aclError (*)(const void *ptr): 1, default: 0),
+               "rtIpcCloseMemory");
+_Static_assert(_Generic(&rtIpcDestroyMemoryName, aclError (*)(const char *name): 1, default: 0),
+               "rtIpcDestroyMemoryName");
+_Static_assert(_Generic(&rtIpcOpenMemory, aclError (*)(void **ptr, const char *name): 1,
+               default: 0), "rtIpcOpenMemory");
+_Static_assert(_Generic(&rtIpcSetMemoryName, aclError (*)(const void *ptr, uint64_t byteCount,
+               char *name, uint32_t len): 1, default: 0), "rtIpcSetMemoryName");
+_Static_assert(_Generic(&rtMemcpyAsyncWithoutCheckKind, aclError (*)(void *dst, uint64_t destMax,
+               const void *src, uint64_t cnt, uint32_t kind, aclrtStream stm): 1, default: 0),
+               "rtMemcpyAsyncWithoutCheckKind");
+_Static_assert(_Generic(&rtSetIpcMemorySuperPodPid, aclError (*)(const char *name, uint32_t sdid,
+               int32_t *pid, int32_t num): 1, default: 0), "rtSetIpcMemorySuperPodPid");
 
 /* base/log_types.h */
 _Static_assert((DLOG_DEBUG) == (0x0), "DLOG_DEBUG");

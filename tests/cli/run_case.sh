@@ -19,6 +19,8 @@ for variable in $(env | sed -n 's/^\(BELAY_[A-Z_]*\)=.*/\1/p'); do
 done
 PATH=$(dirname "$BELAY"):$PATH
 export BELAY PROGRAMS LIB PATH
+BELAY_STATE=$work/state # cards of its own
+export BELAY_STATE
 
 sh "$case.cmd" >"$work/.out" 2>&1 </dev/null
 status=$?

@@ -15,12 +15,14 @@
 
 #include <acl/acl.h>
 #include <cmocka.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,7 +31,7 @@
 #define GIB          ((size_t)1 << 30)
 #define HUGE_FIRST   ACL_MEM_MALLOC_HUGE_FIRST
 #define NORMAL_ONLY  ACL_MEM_MALLOC_NORMAL_ONLY
-#define TEST_SECONDS 90
+#define TEST_SECONDS 1800
 #define ANY_ADDRESS  ((void *)(uintptr_t)0x123456789000u)
 
 static inline void test_fail(const char *file, int line, const char *what)
@@ -123,6 +125,45 @@ static inline size_t free_bytes(aclrtMemAttr attr)
     size_t free_now = 0, total = 0;
     OK(aclrtGetMemInfo(attr, &free_now, &total));
     return free_now;
+}
+
+/* What was queued before, on any stream, has run as far as it can. The engine takes the streams in
+ * turn, 64 tasks of one at a time, so more of ours come behind the others. */
+static inline void let_engine_look(void)
+{
+    aclrtStream stream = NULL;
+    OK(aclrtCreateStream(&stream));
+    for (int i = 0; i < 200; i++)
+        OK(aclrtResetOverflowStatus(stream)); /* a task that does nothing */
+    OK(aclrtSynchronizeStream(stream));
+    OK(aclrtDestroyStream(stream));
+}
+
+/* A thread that is to wait inside a call. */
+struct sleeper {
+    _Atomic pid_t tid; /* set before the call */
+};
+
+static inline void sleeper_begins(struct sleeper *sleeper)
+{
+    atomic_store(&sleeper->tid, (pid_t)syscall(SYS_gettid));
+}
+
+/* Until the kernel says that the thread sleeps. */
+static inline void until_it_sleeps(struct sleeper *sleeper)
+{
+    char path[64], state = '?';
+    while (state != 'S') {
+        pid_t tid = atomic_load(&sleeper->tid);
+        snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)tid);
+        FILE *file = tid != 0 ? fopen(path, "r") : NULL;
+        if (file != NULL) {
+            if (fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+                state = '?';
+            fclose(file);
+        }
+        sched_yield();
+    }
 }
 
 /* Keeps a stream busy until let go. */

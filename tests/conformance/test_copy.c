@@ -84,7 +84,7 @@ TEST(order_of_checks)
     OK(aclrtMemcpy(card, 10, card, 10, D2D));
     CHECK_ACL(aclrtMemsetAsync(card, 10, 1, 11, NULL), 107000);
     CHECK_ACL(aclrtMemset(card, 10, 1, 11), 107000);
-    CHECK_ACL(aclrtMemset(plain, 10, 1, 10), 107000);
+    CHECK_ACL(aclrtMemsetAsync(plain, 10, 1, 10, NULL), 107000);
     CHECK_ACL(aclrtMemset(NULL, 10, 1, 10), 100000);
 }
 
@@ -183,9 +183,11 @@ TEST(pinned_copies_do_not_block)
     check_bytes(card2, 6, SIZE);
 }
 
-static void *release_later(void *arg)
+static struct sleeper caller;
+
+static void *release_when_it_waits(void *arg)
 {
-    usleep(20000);
+    until_it_sleeps(&caller);
     let_go(arg);
     return NULL;
 }
@@ -198,7 +200,8 @@ TEST(pageable_copies_block_in_order)
     start();
     hold_stream(&hold, NULL);
     OK(aclrtMemsetAsync(card, SIZE, 3, SIZE, NULL));
-    CHECK(pthread_create(&thread, NULL, release_later, &hold) == 0);
+    CHECK(pthread_create(&thread, NULL, release_when_it_waits, &hold) == 0);
+    sleeper_begins(&caller);
     OK(aclrtMemcpyAsync(plain, SIZE, card, SIZE, D2H, NULL));
     CHECK_EQ(plain[0], 3);
     CHECK_EQ(plain[SIZE - 1], 3);
@@ -253,6 +256,22 @@ TEST(words)
     CHECK_EQ(seen[SIZE / 4 - 1], 0x01020304);
 }
 
+/* Not documented, but what the driver does, and samples of the vendor rely on it. */
+TEST(set_at_once_takes_any_host_memory)
+{
+    struct {
+        char before, bytes[100], after;
+    } own = {1, "something", 2};
+    start();
+    OK(aclrtMemset(own.bytes, sizeof(own.bytes), 0x17, sizeof(own.bytes)));
+    check_bytes(own.bytes, 0x17, sizeof(own.bytes));
+    CHECK_EQ(own.before, 1);
+    CHECK_EQ(own.after, 2);
+    CHECK_ACL(aclrtMemset(ANY_ADDRESS, 16, 0, 16), 107000);
+    CHECK_ACL(aclrtMemset((void *)(uintptr_t) "constant", 4, 0, 4), 107000);
+    CHECK_MESSAGE("cannot be written");
+}
+
 TEST(addresses_that_are_not_there)
 {
     void *freed = NULL, *page = NULL;
@@ -302,6 +321,7 @@ int main(void)
         cmocka_unit_test(pageable_copies_block_in_order),
         cmocka_unit_test(rows),
         cmocka_unit_test(words),
+        cmocka_unit_test(set_at_once_takes_any_host_memory),
         cmocka_unit_test(addresses_that_are_not_there),
         cmocka_unit_test(between_cards),
     };

@@ -133,7 +133,7 @@ TEST(waiting_for_the_device)
     hold_stream(&hold, stream);
     CHECK_ACL(aclrtSynchronizeDeviceWithTimeout(20), 507046);
     let_go(&hold);
-    OK(aclrtSynchronizeDeviceWithTimeout(10000));
+    OK(aclrtSynchronizeDeviceWithTimeout(1000 * TEST_SECONDS));
 }
 
 static void *without_device(void *arg)

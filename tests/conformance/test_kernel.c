@@ -146,6 +146,184 @@ TEST(a_list_has_limits)
     CHECK_ACL(aclrtKernelArgsAppend(args, big, 1, &param), 107000);
 }
 
+/* The program's own memory for list and arguments. */
+TEST(a_list_in_memory_of_the_program)
+{
+    uint64_t list_memory[1024], args_memory[4];
+    aclrtArgsHandle args = list_memory;
+    aclrtParamHandle first, second;
+    size_t list_size = 0, args_size = 0;
+    open_all();
+    aclrtFuncHandle func = function("add_one");
+    CHECK_ACL(aclrtKernelArgsAppend(args, &value, 8, &first), 107017); /* not yet a list */
+    OK(aclrtKernelArgsGetHandleMemSize(func, &list_size));
+    CHECK(list_size > 0 && list_size <= sizeof(list_memory));
+    CHECK_ACL(aclrtKernelArgsGetMemSize(func, 0, &args_size), 107000);
+    CHECK_ACL(aclrtKernelArgsGetMemSize(func, 65537, &args_size), 107000);
+    OK(aclrtKernelArgsGetMemSize(func, 12, &args_size));
+    CHECK_EQ(args_size, 16);
+    CHECK_ACL(aclrtKernelArgsInitByUserMem(func, args, ANY_ADDRESS, 16), 107000);
+    CHECK_ACL(aclrtKernelArgsInitByUserMem(func, (char *)args + 4, args_memory, 16), 107000);
+    CHECK_ACL(aclrtKernelArgsInitByUserMem(func, args, args_memory, 0), 107000);
+    for (int i = 1; i <= 3; i++) { /* the same memory again and again */
+        OK(aclrtKernelArgsInitByUserMem(func, args, args_memory, 16));
+        OK(aclrtKernelArgsAppend(args, &value, sizeof(value), &first));
+        CHECK_ACL(aclrtLaunchKernelWithConfig(func, 1, stream, NULL, args, NULL), 107000);
+        OK(aclrtKernelArgsAppend(args, &value, sizeof(value), &second));
+        CHECK_ACL(aclrtKernelArgsAppend(args, &value, 1, &second), 107000);
+        CHECK_MESSAGE("this argument block has at most 16");
+        CHECK(args_memory[0] == (uint64_t)(uintptr_t)value);
+        OK(aclrtKernelArgsFinalize(args));
+        OK(aclrtLaunchKernelWithConfig(func, 1, stream, NULL, args, NULL));
+        args_memory[0] = 0; /* a launch has its copy */
+        OK(aclrtSynchronizeStream(stream));
+        CHECK_EQ(read_value(), (uint32_t)i);
+    }
+}
+
+TEST(variables_and_sizes_of_a_binary)
+{
+    uint32_t *step = NULL, seven = 7;
+    size_t size = 0, aic_size = 0, aiv_size = 0;
+    void *aic = NULL, *aiv = NULL;
+    open_all();
+    OK(aclrtBinaryGetGlobal(binary, "step_width", (void **)&step, &size));
+    CHECK_EQ(size, 4);
+    OK(aclrtBinaryGetGlobal(binary, "step_width", NULL, &size));
+    launch("add_step", value);
+    OK(aclrtSynchronizeStream(stream));
+    CHECK_EQ(read_value(), 1);
+    OK(aclrtMemcpy(step, 4, &seven, 4, ACL_MEMCPY_HOST_TO_DEVICE));
+    launch("add_step", value);
+    OK(aclrtSynchronizeStream(stream));
+    CHECK_EQ(read_value(), 8);
+    CHECK_ACL(aclrtBinaryGetGlobal(binary, "step_width", NULL, NULL), 100000);
+    CHECK_ACL(aclrtBinaryGetGlobal(binary, "no_such_thing", NULL, &size), 507000);
+    CHECK_ACL(aclrtBinaryGetGlobal(binary, "hidden", NULL, &size), 507000);
+    CHECK_ACL(aclrtBinaryGetGlobal(binary, "add_step", NULL, &size), 507000); /* a function */
+    CHECK_ACL(aclrtBinaryGetGlobal(binary, "stdout", NULL, &size), 507000);   /* not its own */
+    CHECK_MESSAGE("no variable stdout");
+    OK(aclrtGetFunctionAddr(function("add_step"), &aic, &aiv));
+    CHECK(aic != NULL && aic == aiv);
+    OK(aclrtGetFunctionSize(function("add_step"), &aic_size, &aiv_size));
+    CHECK(aic_size > 0 && aic_size < 4096 && aic_size == aiv_size);
+    aclrtFuncHandle func = function("add_step");
+    OK(aclrtBinaryUnLoad(binary));
+    CHECK_ACL(aclrtGetFunctionSize(func, &aic_size, &aiv_size), 107017);
+    CHECK_ACL(aclrtBinaryGetGlobal(binary, "step_width", NULL, &size), 107017);
+}
+
+static uint32_t overflowed(void)
+{
+    uint32_t words[16];
+    OK(aclrtMemset(value + 64, 64, 0xee, 64));
+    OK(aclrtGetOverflowStatus(value + 64, 64, stream));
+    OK(aclrtSynchronizeStream(stream));
+    OK(aclrtMemcpy(words, 64, value + 64, 64, ACL_MEMCPY_DEVICE_TO_HOST));
+    for (int i = 1; i < 16; i++)
+        CHECK_EQ(words[i], 0);
+    return words[0];
+}
+
+static void square(float number)
+{
+    OK(aclrtMemcpy(value, 4, &number, 4, ACL_MEMCPY_HOST_TO_DEVICE));
+    launch("square", value);
+    OK(aclrtSynchronizeStream(stream));
+}
+
+TEST(overflow_is_told_where_it_is_looked_for)
+{
+    uint32_t words[16];
+    open_all();
+    square(1e30f);
+    CHECK_EQ(overflowed(), 0); /* the switch is off */
+    OK(aclrtSetStreamOverflowSwitch(stream, 1));
+    square(3);
+    square(1e-30f); /* too small is none */
+    CHECK_EQ(overflowed(), 0);
+    square(1e30f);
+    square(3);
+    CHECK_EQ(overflowed(), 1); /* stays until it is cleared */
+    CHECK_EQ(overflowed(), 1);
+    OK(aclrtResetOverflowStatus(stream));
+    CHECK_EQ(overflowed(), 0);
+    OK(aclrtSetDeviceSatMode(ACL_RT_OVERFLOW_MODE_INFNAN));
+    square(1e30f);
+    CHECK_EQ(overflowed(), 0);
+    OK(aclrtSetDeviceSatMode(ACL_RT_OVERFLOW_MODE_SATURATION));
+    square(1e30f);
+    OK(aclrtGetFloatOverflowStatus(value + 64, 64, stream));
+    OK(aclrtNpuGetFloatOverFlowStatus(value + 80, 64, 0, stream));
+    OK(aclrtSynchronizeStream(stream));
+    OK(aclrtMemcpy(words, 64, value + 64, 64, ACL_MEMCPY_DEVICE_TO_HOST));
+    CHECK_EQ(words[0], 1);
+    OK(aclrtMemcpy(words, 64, value + 80, 64, ACL_MEMCPY_DEVICE_TO_HOST));
+    CHECK_EQ(words[0], 1);
+    OK(aclrtNpuClearFloatOverFlowStatus(0, stream));
+    CHECK_EQ(overflowed(), 0);
+    square(1e30f);
+    OK(aclrtResetFloatOverflowStatus(stream));
+    CHECK_EQ(overflowed(), 0);
+    square(1e30f);
+    OK(aclrtCreateContext(&(aclrtContext){NULL}, 0)); /* another one has a status of its own */
+    OK(aclrtCreateStream(&stream));
+    CHECK_EQ(overflowed(), 0);
+    CHECK_ACL(aclrtGetOverflowStatus(words, 64, stream), 107000);
+    CHECK_ACL(aclrtGetOverflowStatus(value, 3, stream), 107000);
+    CHECK_ACL(aclrtGetFloatOverflowStatus(value, 32, stream), 107000);
+    CHECK_ACL(aclrtGetFloatOverflowStatus(NULL, 64, stream), 100000);
+}
+
+TEST(a_binary_may_say_what_parameters_a_kernel_has)
+{
+    static const size_t offsets[] = {0, 2, 4, 8, 16}, sizes[] = {1, 2, 4, 8, 8};
+    size_t n = 99, offset = 99, size = 99;
+    open_all();
+    OK(aclrtFunctionGetParamCount(function("layout"), &n));
+    CHECK_EQ(n, 5);
+    for (size_t i = 0; i < n; i++) {
+        OK(aclrtFunctionGetParamInfo(function("layout"), i, &offset, &size));
+        CHECK(offset == offsets[i] && size == sizes[i]);
+    }
+    CHECK_ACL(aclrtFunctionGetParamInfo(function("layout"), 5, &offset, &size), 107000);
+    CHECK_ACL(aclrtFunctionGetParamCount(function("count_blocks"), &n), 507000);
+    CHECK_MESSAGE("no variable count_blocks_params");
+    CHECK_ACL(aclrtFunctionGetParamCount(function("trap"), &n), 107000);
+    CHECK_ACL(aclrtFunctionGetParamCount(NULL, &n), 100000);
+    CHECK_ACL(aclrtFunctionGetParamCount(binary, &n), 107017);
+    OK(aclrtFunctionGetAvailDynUbufPerBlock(function("layout"), 0, &size));
+    CHECK_EQ(size, 0);
+    CHECK_ACL(aclrtFunctionGetAvailDynUbufPerBlock(function("layout"), 1, &size), 107000);
+}
+
+TEST(a_launch_with_a_pointer_to_each_argument)
+{
+    uint8_t one = 1;
+    uint16_t two = 2;
+    uint32_t four = 4, *placed = value + 256, pair[2] = {77, 88};
+    void *args[] = {&one, &two, &four, &value, &placed};
+    uint64_t got[6];
+    open_all();
+    placed = value + 256;
+    OK(aclrtMemcpy(placed, sizeof(pair), pair, sizeof(pair), ACL_MEMCPY_HOST_TO_DEVICE));
+    OK(aclrtLaunchKernelWithArgsArray(function("layout"), 1, stream, NULL, args));
+    four = 0; /* the launch has its copy */
+    OK(aclrtSynchronizeStream(stream));
+    OK(aclrtMemcpy(got, sizeof(got), value, sizeof(got), ACL_MEMCPY_DEVICE_TO_HOST));
+    CHECK(got[0] == 1 && got[1] == 2 && got[2] == 4 && got[3] == 77 && got[4] == 88);
+    args[2] = NULL;
+    CHECK_ACL(aclrtLaunchKernelWithArgsArray(function("layout"), 1, stream, NULL, args), 107000);
+    CHECK_MESSAGE("args[2] is NULL");
+    args[2] = ANY_ADDRESS;
+    CHECK_ACL(aclrtLaunchKernelWithArgsArray(function("layout"), 1, stream, NULL, args), 107000);
+    CHECK_ACL(aclrtLaunchKernelWithArgsArray(function("layout"), 1, stream, NULL, NULL), 107000);
+    CHECK_ACL(aclrtLaunchKernelWithArgsArray(function("count_blocks"), 1, stream, NULL, args),
+              507000);
+    CHECK_ACL(aclrtLaunchKernelWithArgsArray(NULL, 1, stream, NULL, args), 100000);
+    OK(aclrtSynchronizeStream(stream));
+}
+
 TEST(arguments_in_card_or_host_memory)
 {
     open_all();
@@ -289,12 +467,15 @@ TEST(continue_on_failure_gives_2_and_507035)
 TEST(stop_on_failure_gives_1_and_507035)
 {
     aclrtStream other;
+    struct hold hold;
     open_all();
     OK(aclrtCreateStream(&other));
     OK(aclrtSetStreamFailureMode(stream, ACL_STOP_ON_FAILURE));
+    hold_stream(&hold, stream); /* once stopped it takes no work any more */
     launch("add_one", value);
     launch("trap", value);
     launch("add_one", value);
+    let_go(&hold);
     CHECK_ACL(aclrtSynchronizeStream(stream), 507035);
     CHECK_EQ(read_value(), 1);
     /* All streams of the context have stopped, and stay so. */
@@ -418,9 +599,12 @@ TEST(the_recorded_sequence)
     OK(aclrtResetDeviceForce(0));
 }
 
+static struct sleeper waiter;
+
 static void *wait_for_stream(void *arg)
 {
     aclError *code = arg;
+    sleeper_begins(&waiter);
     *code = aclrtSynchronizeStream(stream);
     return NULL;
 }
@@ -433,7 +617,7 @@ static aclError what_a_waiter_gets(bool of_card)
     launch("forever", value);
     wait_until_it_runs();
     CHECK(pthread_create(&thread, NULL, wait_for_stream, &code) == 0);
-    usleep(50000);
+    until_it_sleeps(&waiter);
     if (of_card)
         OK(aclrtDeviceTaskAbort(0, 0));
     else
@@ -482,7 +666,7 @@ TEST(a_card_abort_ends_a_stopped_context)
     OK(aclrtSetStreamFailureMode(stream, ACL_STOP_ON_FAILURE));
     launch("trap", value);
     CHECK_ACL(aclrtSynchronizeStream(stream), 507035);
-    OK(aclrtDeviceTaskAbort(0, 1000));
+    OK(aclrtDeviceTaskAbort(0, 0));
     launch("add_one", value);
     OK(aclrtSynchronizeStream(stream));
     CHECK_EQ(read_value(), 1);
@@ -579,6 +763,9 @@ TEST(exceptions_are_told)
     CHECK_EQ(told.n, 2);
     CHECK_EQ(of_binary, 2);
     CHECK_EQ(aclrtGetErrorCodeFromExceptionInfo(NULL), 0xffffffffu);
+    uint64_t nothing[8] = {0};
+    void *askew = (char *)nothing + 1; /* no address of ours */
+    CHECK_EQ(aclrtGetErrorCodeFromExceptionInfo(askew), 0xffffffffu);
 }
 
 static int created, destroyed;
@@ -632,7 +819,7 @@ TEST(a_word_that_a_kernel_writes_is_noticed)
     open_all();
     OK(aclrtCreateStream(&other));
     OK(aclrtValueWait(value, 1, ACL_STREAM_WAIT_VALUE_EQ, other));
-    usleep(5000);
+    let_engine_look();
     launch("add_one", value);
     OK(aclrtSynchronizeStream(other));
     CHECK_EQ(read_value(), 1);
@@ -653,6 +840,7 @@ TEST(a_kernel_has_a_time_limit)
     OK(aclrtSetOpExecuteTimeOutWithMs(10));
     launch("forever", value);
     CHECK_ACL(aclrtSynchronizeStream(stream), 507034);
+    OK(aclrtSetOpExecuteTimeOutWithMs(1000 * TEST_SECONDS)); /* what ends is not ended */
     launch("add_one", value);
     OK(aclrtSynchronizeStream(stream));
 }
@@ -673,6 +861,11 @@ int main(void)
         cmocka_unit_test(the_argument_block_is_a_c_structure),
         cmocka_unit_test(a_parameter_can_be_updated),
         cmocka_unit_test(a_list_has_limits),
+        cmocka_unit_test(a_list_in_memory_of_the_program),
+        cmocka_unit_test(variables_and_sizes_of_a_binary),
+        cmocka_unit_test(overflow_is_told_where_it_is_looked_for),
+        cmocka_unit_test(a_binary_may_say_what_parameters_a_kernel_has),
+        cmocka_unit_test(a_launch_with_a_pointer_to_each_argument),
         cmocka_unit_test(arguments_in_card_or_host_memory),
         cmocka_unit_test(binaries_and_functions_are_checked),
         cmocka_unit_test(unload_waits_for_no_launch),

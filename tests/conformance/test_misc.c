@@ -212,12 +212,64 @@ TEST(log_lines)
     CHECK(strcmp(seen, "module speaks") == 0);
 }
 
+TEST(parts_of_one_architecture)
+{
+    int32_t can = 7;
+    OK(aclrtCheckArchCompatibility(aclrtGetSocName(), &can));
+    CHECK_EQ(can, 1);
+    OK(aclrtCheckArchCompatibility("Ascend910B1", &can));
+    CHECK_EQ(can, 1);
+    OK(aclrtCheckArchCompatibility("Ascend910_9392", &can));
+    CHECK_EQ(can, 1);
+    OK(aclrtCheckArchCompatibility("Ascend910B", &can)); /* the old part of that name */
+    CHECK_EQ(can, 0);
+    OK(aclrtCheckArchCompatibility("Ascend310P3", &can));
+    CHECK_EQ(can, 0);
+    can = 7;
+    CHECK_ACL(aclrtCheckArchCompatibility("Ascend77", &can), 107000);
+    CHECK_ACL(aclrtCheckArchCompatibility("", &can), 107000);
+    CHECK_ACL(aclrtCheckArchCompatibility(NULL, &can), 107000);
+    CHECK_EQ(can, 7);
+}
+
+TEST(parts_of_another_model)
+{
+    int32_t can = 7;
+    setenv("BELAY_MODEL", "310P", 1);
+    OK(aclrtCheckArchCompatibility("Ascend310P1", &can));
+    CHECK_EQ(can, 1);
+    OK(aclrtCheckArchCompatibility("Ascend910B3", &can));
+    CHECK_EQ(can, 0);
+}
+
+TEST(no_groups_of_cores)
+{
+    uint32_t n = 7;
+    size_t size;
+    OK(aclrtSetDevice(0));
+    CHECK_ACL(aclrtGetGroupCount(&n), 207000);
+    CHECK_ACL(aclrtSetGroup(0), 207000);
+    CHECK_EQ(n, 7);
+    CHECK(aclrtCreateGroupInfo() == NULL);
+    CHECK_MESSAGE("no groups of cores");
+    CHECK_ACL(aclrtGetGroupCount(NULL), 100000);
+    CHECK_ACL(aclrtGetAllGroupInfo(NULL), 100000);
+    CHECK_ACL(aclrtGetGroupInfoDetail(NULL, 0, ACL_GROUP_AICORE_INT, &n, 4, &size), 100000);
+    CHECK_ACL(aclrtDestroyGroupInfo(NULL), 100000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(device_information), cmocka_unit_test(data_buffers),
-        cmocka_unit_test(data_types),         cmocka_unit_test(half_precision),
-        cmocka_unit_test(versions),           cmocka_unit_test(what_cann_can),
+        cmocka_unit_test(parts_of_one_architecture),
+        cmocka_unit_test(parts_of_another_model),
+        cmocka_unit_test(no_groups_of_cores),
+        cmocka_unit_test(device_information),
+        cmocka_unit_test(data_buffers),
+        cmocka_unit_test(data_types),
+        cmocka_unit_test(half_precision),
+        cmocka_unit_test(versions),
+        cmocka_unit_test(what_cann_can),
         cmocka_unit_test(log_lines),
     };
     return cmocka_run_group_tests_name("misc", tests, NULL, NULL);

@@ -37,7 +37,7 @@ TEST(a_notify_orders_streams)
     OK(aclrtGetNotifyId(notify, &id));
     OK(aclrtWaitAndResetNotify(notify, second, 0));
     OK(aclrtMemsetAsync(word, 8, 1, 8, second));
-    usleep(20000);
+    let_engine_look();
     CHECK(!is_quiet(second));
     CHECK_EQ(read_word(), 0);
     OK(aclrtRecordNotify(notify, first));
@@ -50,7 +50,7 @@ TEST(a_notify_orders_streams)
     OK(aclrtWaitAndResetNotify(notify, second, 0));
     OK(aclrtSynchronizeStream(second));
     OK(aclrtWaitAndResetNotify(notify, second, 0));
-    usleep(20000);
+    let_engine_look();
     CHECK(!is_quiet(second));
     OK(aclrtRecordNotify(notify, NULL));
     OK(aclrtSynchronizeStream(second));
@@ -118,7 +118,7 @@ TEST(a_counting_notify_counts)
     wait_for(notify, ACL_RT_CNT_NOTIFY_WAIT_BIGGER_OR_EQUAL_MODE, 3, false);
     record(notify, ACL_RT_CNT_NOTIFY_RECORD_ADD_MODE, 1);
     record(notify, ACL_RT_CNT_NOTIFY_RECORD_ADD_MODE, 1);
-    usleep(10000);
+    let_engine_look();
     CHECK(!is_quiet(second));
     record(notify, ACL_RT_CNT_NOTIFY_RECORD_ADD_MODE, 1);
     OK(aclrtSynchronizeStream(second));
@@ -149,7 +149,7 @@ TEST(words_are_written_and_waited_for)
     OK(aclrtValueWrite(word + 1, 77, 0, second));
     OK(aclrtValueWrite(word, 4, 0, first));
     OK(aclrtSynchronizeStream(first));
-    usleep(10000);
+    let_engine_look();
     CHECK(!is_quiet(second));
     OK(aclrtValueWrite(word, 6, 0, first));
     OK(aclrtSynchronizeStream(second));

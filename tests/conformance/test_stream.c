@@ -60,7 +60,7 @@ TEST(waiting)
     OK(aclrtStreamQuery(stream, &status));
     CHECK_EQ(status, ACL_STREAM_STATUS_NOT_READY);
     let_go(&hold);
-    OK(aclrtSynchronizeStreamWithTimeout(stream, 10000));
+    OK(aclrtSynchronizeStreamWithTimeout(stream, 1000 * TEST_SECONDS));
     OK(aclrtStreamQuery(NULL, &status));
     CHECK_EQ(status, 0);
 }

@@ -353,9 +353,25 @@ TEST(memory_of_the_host)
     CHECK_EQ(told.memAttr, ACL_MEM_HUGE);
     CHECK_EQ(told.location.type, ACL_MEM_LOCATION_TYPE_HOST);
     char *v = va(4 * MIB);
+    OK(aclrtMemMapNoAccess(v, 4 * MIB, 0, h, 0));
+    CHECK_ACL(aclrtMemset(v, 16, 1, 16), 107000);
+    OK(aclrtUnmapMem(v));
+    /* Mapped, it is the host's at once, as a card's memory is that card's: Mooncake asks for no
+     * grant. */
+    uint64_t flag = 77;
+    aclrtMemLocation host = {0, ACL_MEM_LOCATION_TYPE_HOST};
+    aclrtMemLocation device = {0, ACL_MEM_LOCATION_TYPE_DEVICE};
     OK(aclrtMapMem(v, 4 * MIB, 0, h, 0));
+    OK(aclrtMemGetAccess(v, &host, &flag));
+    CHECK_EQ(flag, ACL_RT_MEM_ACCESS_FLAGS_READWRITE);
+    OK(aclrtMemGetAccess(v, &device, &flag));
+    CHECK_EQ(flag, 0);
+    memset(v, 6, 4 * MIB); /* before any task or copy has touched it */
+    check_bytes(v, 6, 4 * MIB);
+    CHECK_EQ(v[0], 6);
     OK(set_access(v, 4 * MIB, ACL_MEM_LOCATION_TYPE_HOST, 0));
     OK(set_access(v, 4 * MIB, ACL_MEM_LOCATION_TYPE_DEVICE, 0));
+    CHECK_EQ(v[4 * MIB - 1], 6);
     OK(aclrtPointerGetAttributes(v, &a));
     CHECK_EQ(a.location.type, ACL_MEM_LOCATION_TYPE_HOST);
     OK(aclrtMemset(v, 4 * MIB, 5, 4 * MIB));
@@ -438,7 +454,9 @@ TEST(unmap_while_work_runs)
         if (run == 0)
             OK(aclrtMemset(v, 64 * MIB, 0, 64 * MIB)); /* frames are resident from here on */
         OK(aclrtMemsetAsync(v, 64 * MIB, 1, 64 * MIB, s));
-        usleep((useconds_t)(run * 100));
+        aclrtStreamStatus status;
+        for (int look = 0; look < run * 200; look++) /* some time; any is right */
+            OK(aclrtStreamQuery(s, &status));
         OK(aclrtUnmapMem(v));
         OK(aclrtFreePhysical(h));
         aclError code = aclrtSynchronizeStream(s);

@@ -22,7 +22,7 @@ def run(case, guard, report):
     env.update(BELAY_GUARD=guard, BELAY_REPORT=report)
     for name in ("ASAN_OPTIONS", "TSAN_OPTIONS"):  # their handlers are a program's own, see "handled"
         env[name] = env.get(name, "") + " handle_segv=0"
-    return subprocess.run([os.environ["HOST_ACCESS"], case], env=env, text=True, timeout=60,
+    return subprocess.run([os.environ["HOST_ACCESS"], case], env=env, text=True, timeout=600,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 

@@ -16,14 +16,9 @@
 #define SLOTS   12 /* granules of each thread's range */
 #define STEPS   1500
 
-struct rng {
-    uint64_t state;
-};
-
 static uint32_t below(struct rng *rng, uint32_t n)
 {
-    rng->state = rng->state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)(rng->state >> 33) % n;
+    return (uint32_t)rng_below(rng, n);
 }
 
 struct model_handle {
@@ -215,7 +210,7 @@ static void mapping_from_many_threads(void **state)
     assert_ok(blyi_device_set(1, 0));
     assert_ok(blyi_device_set(0, 0));
     for (int i = 0; i < THREADS; i++) {
-        workers[i].rng.state = seed + (uint64_t)i * 977;
+        workers[i].rng.state = (seed + (uint64_t)i * 977) << 1 | 1;
         workers[i].card = i % 2;
         assert_int_equal(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
     }

@@ -4,37 +4,15 @@
  */
 #include "checkpoint_page.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/fail.h"
 #include "base/size.h"
+#include "chart.h"
 
-#define WIDTH  1000.0
-#define HEIGHT 320.0
-
-static const char *const style =
-    "body{font:15px/1.5 system-ui,sans-serif;max-width:1040px;margin:2em auto;padding:0 1em;"
-    "color:#222;background:#fff}table{border-collapse:collapse}td,th{padding:.2em 1em .2em 0;"
-    "text-align:left}svg{width:100%;height:auto;background:#f6f7f9}.forward{fill:#8ab4d8}"
-    ".save{fill:#3b76af}.recompute{fill:#e39b3c}.drop{fill:#bbb}.backward{fill:#5a9e6f}"
-    "@media(prefers-color-scheme:dark){body{color:#ddd;background:#181a1d}svg{background:#23262b}}";
-
-static void print_escaped(FILE *out, const char *text)
-{
-    for (; *text != '\0'; text++) {
-        if (*text == '<')
-            fputs("&lt;", out);
-        else if (*text == '>')
-            fputs("&gt;", out);
-        else if (*text == '&')
-            fputs("&amp;", out);
-        else if (*text == '"')
-            fputs("&quot;", out);
-        else
-            fputc(*text, out);
-    }
-}
+#define WIDTH     CHART_WIDTH
+#define HEIGHT    320.0
+#define FOCUS_MAX 2000 /* rectangles that the keyboard can reach; of more, none */
 
 static double scaled(uint64_t value, uint64_t whole, double length)
 {
@@ -75,10 +53,9 @@ static bly_status curve_before(const bly_chain *chain, struct curve *curve)
     return status;
 }
 
-static void print_curve(FILE *out, const struct curve *curve, uint64_t top, const char *colour)
+static void print_curve(FILE *out, const struct curve *curve, uint64_t top, const char *class)
 {
-    fputs("<polyline fill=\"none\" stroke-width=\"2\" stroke=\"", out);
-    fprintf(out, "%s\" points=\"", colour);
+    fprintf(out, "<polyline class=\"%s\" points=\"", class);
     for (size_t i = 0; i < curve->n; i++) {
         double y = HEIGHT - scaled(curve->memory[i], top, HEIGHT);
         fprintf(out, "%.1f,%.1f %.1f,%.1f ", scaled(i, curve->n, WIDTH), y,
@@ -92,55 +69,53 @@ static void print_curves(FILE *out, const struct curve *before, const struct cur
 {
     uint64_t top =
         before->replay.peak > after->replay.peak ? before->replay.peak : after->replay.peak;
-    fprintf(out, "<svg viewBox=\"0 -4 %.0f %.0f\">\n", WIDTH, HEIGHT + 8);
-    print_curve(out, before, top, "#999");
-    print_curve(out, after, top, "#c03d3e");
-    if (budget <= top) {
-        double y = HEIGHT - scaled(budget, top, HEIGHT);
-        fprintf(out,
-                "<line x1=\"0\" x2=\"%.0f\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"#3b76af\" "
-                "stroke-dasharray=\"6 4\"/>\n",
-                WIDTH, y, y);
-    }
-    fputs("</svg>\n", out);
+    chart_begin(out, "memory of each step", HEIGHT, top);
+    print_curve(out, before, top, "before");
+    print_curve(out, after, top, "after");
+    if (budget <= top)
+        chart_line(out, HEIGHT - scaled(budget, top, HEIGHT), "budget");
+    chart_end(out, HEIGHT, top);
+    chart_ends(out, "first step", "last step");
 }
 
 /* ── Steps and buffers ────────────────────────────────────────────────────────────────────── */
 
 static void print_steps(FILE *out, const bly_chain *chain, const bly_ckpt_schedule *schedule)
 {
-    fprintf(out, "<svg viewBox=\"0 0 %.0f 24\">\n", WIDTH);
+    bool focus = schedule->n_ops <= FOCUS_MAX;
+    chart_begin(out, "steps", 24, 0);
     for (size_t i = 0; i < schedule->n_ops; i++) {
         const bly_ckpt_op *op = &schedule->ops[i];
         const char *name = chain->stages[op->stage - 1].name;
-        fprintf(out, "<rect class=\"%s\" x=\"%.2f\" y=\"0\" width=\"%.2f\" height=\"24\"><title>",
-                bly_ckpt_kind_name(op->kind), scaled(i, schedule->n_ops, WIDTH),
-                WIDTH / (double)schedule->n_ops);
+        chart_rect(out, bly_ckpt_kind_name(op->kind), scaled(i, schedule->n_ops, WIDTH), 0,
+                   WIDTH / (double)schedule->n_ops, 24, focus);
         fprintf(out, "%zu: %s %u ", i + 1, bly_ckpt_kind_name(op->kind), op->stage);
-        print_escaped(out, name ? name : "");
-        fputs("</title></rect>\n", out);
+        chart_text(out, name ? name : "");
+        chart_rect_end(out, focus);
     }
-    fputs("</svg>\n", out);
+    chart_end(out, 24, 0);
 }
 
 static void print_packing(FILE *out, const bly_ckpt_schedule *schedule)
 {
-    fprintf(out, "<svg viewBox=\"0 0 %.0f %.0f\">\n", WIDTH, HEIGHT);
+    static const char *const colours[] = {"c0", "c1", "c2", "c3", "c4"};
+    uint64_t top = schedule->packed_peak;
+    bool focus = schedule->n_buffers <= FOCUS_MAX;
+    chart_begin(out, "offsets of buffers", HEIGHT, top);
     for (size_t i = 0; i < schedule->n_buffers; i++) {
         const bly_plan_buffer *buffer = &schedule->buffers[i];
         char size[BLYI_SIZE_TEXT];
-        double height = scaled(buffer->size, schedule->packed_peak, HEIGHT);
-        fprintf(out,
-                "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"hsl(%zu 45%% "
-                "60%%)\" stroke=\"#fff\" stroke-width=\".4\"><title>steps %" PRId64 " to %" PRId64
-                ", %s at %" PRIu64 "</title></rect>\n",
-                scaled((uint64_t)buffer->lower, schedule->n_ops, WIDTH),
-                HEIGHT - scaled(schedule->offsets[i], schedule->packed_peak, HEIGHT) - height,
-                scaled((uint64_t)(buffer->upper - buffer->lower), schedule->n_ops, WIDTH), height,
-                i * 47 % 360, buffer->lower + 1, buffer->upper, blyi_size_short(buffer->size, size),
-                schedule->offsets[i]);
+        double height = scaled(buffer->size, top, HEIGHT);
+        chart_rect(out, colours[i % 5], scaled((uint64_t)buffer->lower, schedule->n_ops, WIDTH),
+                   HEIGHT - scaled(schedule->offsets[i], top, HEIGHT) - height,
+                   scaled((uint64_t)(buffer->upper - buffer->lower), schedule->n_ops, WIDTH),
+                   height, focus);
+        fprintf(out, "steps %" PRId64 " to %" PRId64 ", %s at %" PRIu64, buffer->lower + 1,
+                buffer->upper, blyi_size_short(buffer->size, size), schedule->offsets[i]);
+        chart_rect_end(out, focus);
     }
-    fputs("</svg>\n", out);
+    chart_end(out, HEIGHT, top);
+    chart_ends(out, "first step", "last step");
 }
 
 static void print_row(FILE *out, const char *name, uint64_t time_ns, uint64_t base_ns,
@@ -157,24 +132,23 @@ static void print_page(FILE *out, const char *path, const bly_chain *chain,
                        const struct curve *after)
 {
     char budget[BLYI_SIZE_TEXT];
-    fprintf(out, "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>");
-    print_escaped(out, path);
-    fprintf(out, "</title><style>%s</style>\n<h1>", style);
-    print_escaped(out, path);
+    chart_page(out, path);
     fprintf(out,
-            "</h1>\n<p>%zu stages, budget %s.</p>\n<table><tr><th><th>time<th>overhead"
+            "<p>%zu stages, budget %s.</p>\n<table><tr><th><th>time<th>overhead"
             "<th>live peak<th>packed peak\n",
             chain->n, blyi_size_short(schedule->budget, budget));
     print_row(out, "all saved", before->replay.time_ns, schedule->base_ns, before->replay.peak, 0);
     print_row(out, "checkpointed", schedule->time_ns, schedule->base_ns, schedule->peak,
               schedule->packed_peak);
-    fputs("</table>\n<h2>Memory, step by step</h2>\n<p>Grey: all saved. Red: checkpointed. Dashed: "
-          "the budget. Each curve spans its own steps.</p>\n",
+    fputs("</table>\n<h2>Memory, step by step</h2>\n<p><span class=\"key before\"></span>all saved"
+          "<span class=\"key after\"></span>checkpointed. Each curve spans its own steps.</p>\n",
           out);
     print_curves(out, before, after, schedule->budget);
-    fputs("<h2>Steps</h2>\n<p>Light blue: forward. Blue: save. Orange: recompute. Grey: drop. "
-          "Green: backward.</p>\n",
-          out);
+    fputs("<h2>Steps</h2>\n<p>", out);
+    for (bly_ckpt_kind kind = BLY_CKPT_FORWARD; kind <= BLY_CKPT_BACKWARD; kind++)
+        fprintf(out, "<span class=\"key %s\"></span>%s", bly_ckpt_kind_name(kind),
+                bly_ckpt_kind_name(kind));
+    fputs("</p>\n", out);
     print_steps(out, chain, schedule);
     fputs("<h2>Offsets</h2>\n", out);
     print_packing(out, schedule);

@@ -6,6 +6,7 @@
 #include "command.h"
 #include "checkpoint_page.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -28,19 +29,21 @@ static int failed(void)
     return 1;
 }
 
-/* Memory of the schedule that saves everything: the last point of any front, however coarse.
- * The chain was checked when it was read. */
+/* Memory of the schedule that saves everything; 0: out of host memory. */
 static uint64_t full_peak(const bly_chain *chain)
 {
-    bly_ckpt_opts opts = bly_ckpt_opts_default();
-    bly_ckpt_front front;
-    opts.persistent = 1;
-    opts.max_points = 1;
-    if (bly_checkpoint_front(chain, &opts, &front) != BLY_OK)
+    bly_ckpt_op *ops = malloc(2 * chain->n * sizeof(*ops));
+    bly_ckpt_replay replay = {0};
+    if (ops == NULL)
         return 0;
-    uint64_t full = front.points[front.n - 1].budget;
-    bly_ckpt_front_release(&front);
-    return full;
+    for (size_t x = 0; x < chain->n; x++) {
+        ops[x] = (bly_ckpt_op){BLY_CKPT_SAVE, (uint32_t)(x + 1)};
+        ops[2 * chain->n - 1 - x] = (bly_ckpt_op){BLY_CKPT_BACKWARD, (uint32_t)(x + 1)};
+    }
+    if (bly_checkpoint_replay(chain, ops, 2 * chain->n, &replay, NULL) != BLY_OK)
+        replay.peak = 0;
+    free(ops);
+    return replay.peak;
 }
 
 /* A bare number counts the file's units, a size with a unit bytes, "50%" is of everything
@@ -50,7 +53,10 @@ static bool read_budget(const char *text, const bly_chain *chain, uint64_t *budg
     char *end;
     if (text[0] < '0' || text[0] > '9')
         return false;
+    errno = 0;
     uint64_t number = strtoull(text, &end, 10);
+    if (errno != 0)
+        return false;
     if (*end == '%' && end[1] == '\0' && number <= 1000) {
         uint64_t full = full_peak(chain);
         *budget = full / 100 * number + full % 100 * number / 100;

@@ -5,20 +5,23 @@
 #include "command.h"
 #include "plan_input.h"
 #include "plan_page.h"
+#include "plan_report.h"
+#include "plan_step.h"
 
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/size.h"
+#include "plan/check.h"
 
 struct request {
     const char *path, *offsets;
+    const bly_plan_input *input;
     bool json, html, step;
     uint64_t capacity;
     bly_plan_opts opts;
@@ -51,6 +54,25 @@ static bool read_count(const char *text, uint64_t most, uint64_t *value)
 
 /* ---- output ------------------------------------------------------------------------------ */
 
+static bool has_gaps(const bly_plan_input *input)
+{
+    for (size_t i = 0; i < input->n; i++) {
+        if (input->buffers[i].n_gaps > 0)
+            return true;
+    }
+    return false;
+}
+
+static void write_gaps(FILE *out, const bly_plan_buffer *b)
+{
+    for (size_t g = 0; g < b->n_gaps; g++) {
+        const bly_plan_gap *gap = &b->gaps[g];
+        fprintf(out, "%s%" PRId64 "-%" PRId64, g > 0 ? " " : "", gap->lower, gap->upper);
+        if (gap->keep_lower < gap->keep_upper)
+            fprintf(out, "@%" PRIu64 ":%" PRIu64, gap->keep_lower, gap->keep_upper);
+    }
+}
+
 static bool write_offsets(const char *path, const bly_plan_input *input,
                           const bly_plan_result *result)
 {
@@ -59,11 +81,14 @@ static bool write_offsets(const char *path, const bly_plan_input *input,
         say("%s: %s", path, strerror(errno));
         return false;
     }
-    fputs("id,lower,upper,size,offset\n", out);
+    bool gaps = has_gaps(input);
+    fprintf(out, "id,lower,upper,size,offset%s\n", gaps ? ",gaps" : "");
     for (size_t i = 0; i < input->n; i++) {
         const bly_plan_buffer *b = &input->buffers[i];
-        fprintf(out, "%s,%" PRId64 ",%" PRId64 ",%" PRIu64 ",%" PRIu64 "\n", input->ids[i],
-                b->lower, b->upper, b->size, result->offset[i]);
+        fprintf(out, "%s,%" PRId64 ",%" PRId64 ",%" PRIu64 ",%" PRIu64 "%s", input->ids[i],
+                b->lower, b->upper, b->size, result->offset[i], gaps ? "," : "");
+        write_gaps(out, b);
+        putc('\n', out);
     }
     bool ok = fflush(out) == 0 && !ferror(out);
     if (out != stdout)
@@ -73,105 +98,47 @@ static bool write_offsets(const char *path, const bly_plan_input *input,
     return ok;
 }
 
-static json_t *json_bytes(uint64_t bytes)
+/* ---- the plan --------------------------------------------------------------------------- */
+
+static bool show(const struct request *request, const bly_plan_input *input,
+                 const struct plan_step *step, const bly_plan_result *result)
 {
-    return json_integer((json_int_t)bytes);
+    bool ok = true;
+    struct plan_notes notes = {.step = step};
+    if (input->is_trace)
+        notes.has_stock =
+            stock_simulate(request->input, step != NULL ? step->upper : INT64_MAX, &notes.stock);
+    if (request->offsets != NULL)
+        ok = write_offsets(request->offsets, input, result);
+    if (request->html)
+        return plan_page(stdout, request->path, input, result) && ok;
+    if (request->json)
+        return plan_json(result, &notes) && ok;
+    if (request->offsets == NULL || strcmp(request->offsets, "-") != 0)
+        plan_text(input, result, &notes);
+    return ok;
 }
 
-static bool print_json(const bly_plan_result *result, const bly_plan_period *period)
+static int plan(const struct request *request)
 {
-    json_t *object = json_object();
-    json_object_set_new(object, "buffers", json_bytes(result->n));
-    json_object_set_new(object, "lower_bound", json_bytes(result->lower_bound));
-    json_object_set_new(object, "peak", json_bytes(result->peak));
-    json_object_set_new(object, "gap", json_real(result->gap));
-    json_object_set_new(object, "optimal", json_boolean(result->optimal));
-    json_object_set_new(object, "seconds", json_real((double)result->elapsed_ns / 1e9));
-    json_object_set_new(object, "solver", json_string(result->solver));
-    json_object_set_new(object, "nodes", json_bytes(result->nodes));
-    if (period != NULL) {
-        json_t *step = json_object();
-        json_object_set_new(step, "start", json_integer(period->start));
-        json_object_set_new(step, "length", json_integer(period->length));
-        json_object_set_new(step, "steps", json_bytes(period->n_steps));
-        json_object_set_new(step, "buffers", json_bytes(period->n_buffers));
-        json_object_set_new(object, "step", step);
-    }
-    int status = json_dumpf(object, stdout, JSON_INDENT(2));
-    json_decref(object);
-    putchar('\n');
-    return status == 0;
-}
-
-static void print_text(const bly_plan_input *input, const bly_plan_result *result,
-                       const bly_plan_period *period)
-{
-    char text[BLYI_SIZE_TEXT];
-    uint64_t before;
-    if (period != NULL)
-        printf("step         %zu buffers born in %lld, the same %zu times\n", period->n_buffers,
-               (long long)period->length, period->n_steps);
-    printf("buffers      %zu\n", result->n);
-    uint64_t *offset = result->n <= 200000 ? plan_first_fit(input, &before) : NULL;
-    if (offset != NULL)
-        printf("first fit    %s, not knowing the future\n", blyi_size_text(before, text));
-    free(offset);
-    printf("peak         %s\n", blyi_size_text(result->peak, text));
-    printf("lower bound  %s\n", blyi_size_text(result->lower_bound, text));
-    printf("gap          %.4f %%%s\n", 100 * result->gap,
-           result->optimal ? ", proven optimal" : "");
-    printf("found by     %s in %.3f s\n", result->solver, (double)result->elapsed_ns / 1e9);
-}
-
-/* ---- one step ---------------------------------------------------------------------------- */
-
-/* Keeps what is live in the second of the repeated steps, which is past what start-up leaves
- * behind; lifetimes are cut to the step. */
-static bool keep_step(bly_plan_input *input, bly_plan_period *period)
-{
-    if (bly_plan_find_period(input->buffers, input->n, period) != BLY_OK) {
-        say("%s", bly_last_error());
-        return false;
-    }
-    int64_t from = period->start + period->length, to = from + period->length;
-    size_t kept = 0;
-    for (size_t i = 0; i < input->n; i++) {
-        bly_plan_buffer b = input->buffers[i];
-        if (b.upper <= from || b.lower >= to)
-            continue;
-        b.lower = b.lower > from ? b.lower : from;
-        b.upper = b.upper < to ? b.upper : to;
-        b.n_gaps = 0;
-        b.gaps = NULL;
-        input->ids[kept] = input->ids[i];
-        input->buffers[kept++] = b;
-    }
-    input->n = kept;
-    return true;
-}
-
-static int plan(const struct request *request, bly_plan_input *input)
-{
-    bly_plan_period period = {0};
+    struct plan_step step = {0};
     bly_plan_result result = {0};
-    if (request->step && !keep_step(input, &period))
-        return 1;
-    if (bly_plan(input->buffers, input->n, &request->opts, &result) != BLY_OK) {
+    if (blyi_plan_check(request->input->buffers, request->input->n, &request->opts,
+                        request->input->ids) != BLY_OK) {
         say("%s: %s", request->path, bly_last_error());
         return 1;
     }
-    const bly_plan_period *step = request->step ? &period : NULL;
-    bool ok = true;
-    if (request->offsets != NULL)
-        ok = write_offsets(request->offsets, input, &result);
-    if (request->html)
-        ok = plan_page(stdout, request->path, input, &result) && ok;
-    else if (request->json)
-        ok = print_json(&result, step) && ok;
-    else if (request->offsets == NULL || strcmp(request->offsets, "-") != 0)
-        print_text(input, &result, step);
+    if (request->step && !plan_step_take(request->path, request->input, &step))
+        return 1;
+    const bly_plan_input *input = request->step ? &step.input : request->input;
+    int status = 1;
+    if (bly_plan(input->buffers, input->n, &request->opts, &result) != BLY_OK)
+        say("%s: %s", request->path, bly_last_error());
+    else
+        status = show(request, input, request->step ? &step : NULL, &result) ? 0 : 1;
     bly_plan_release(&result);
-    return ok ? 0 : 1;
+    plan_step_release(&step);
+    return status;
 }
 
 /* ---- arguments --------------------------------------------------------------------------- */
@@ -246,7 +213,8 @@ static int run(int argc, char **argv)
     bly_plan_input input;
     if (!plan_input_read(request.path, &input))
         return 1;
-    int status = plan(&request, &input);
+    request.input = &input;
+    int status = plan(&request);
     bly_plan_input_release(&input);
     return status;
 }

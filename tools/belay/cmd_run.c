@@ -16,10 +16,14 @@
 #include "base/option.h"
 #include "base/sys.h"
 #include "install.h"
+#include "npu/cap_origin.h"
 #include "npu/card.h"
 #include "npu/model.h"
 #include "npu/peer.h"
+#include "observe/check.h"
+#include "observe/check_quiet.h"
 #include "observe/report_file.h"
+#include "observe/trace_reader.h"
 #include "program.h"
 
 #define EXIT_NOT_FOUND  127
@@ -93,7 +97,8 @@ static bool is_builtin_model(const char *name)
 /* The program may have left this folder when these files are read. */
 static void make_paths_absolute(void)
 {
-    static const enum blyi_option paths[] = {BLYI_OPT_MODEL, BLYI_OPT_SYMBOLIZER};
+    static const enum blyi_option paths[] = {BLYI_OPT_MODEL, BLYI_OPT_SYMBOLIZER,
+                                             BLYI_OPT_SUPPRESSIONS};
     for (size_t i = 0; i < BLYI_COUNT(paths); i++) {
         char path[PATH_MAX];
         const char *value = blyi_option_text(paths[i]);
@@ -107,6 +112,12 @@ static void make_paths_absolute(void)
 static int check_options(void)
 {
     bool can;
+    uint32_t groups;
+    struct blyi_quiet quiet;
+    if (blyi_check_parse(blyi_option_text(BLYI_OPT_CHECK), &groups) != BLY_OK ||
+        blyi_quiet_read(blyi_option_text(BLYI_OPT_SUPPRESSIONS), &quiet) != BLY_OK)
+        return usage_error("run", "run: %s", bly_last_error());
+    blyi_quiet_fini(&quiet);
     if (blyi_card_check_options() != BLY_OK || blyi_peer_can(0, 0, &can) != BLY_OK)
         return usage_error("run", "run: %s", bly_last_error());
     return 0;
@@ -137,6 +148,41 @@ static int begin_report(void)
     }
     setenv("BELAY_REPORT", places, 1); /* absolute: children may have other folders */
     setenv("BELAY_REPORT_APPEND", "on", 1);
+    return 0;
+}
+
+static bool is_trace(const char *path)
+{
+    char magic[8];
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return false;
+    bool is = fread(magic, 1, sizeof(magic), file) == sizeof(magic) &&
+              blyi_trace_is(magic, sizeof(magic));
+    fclose(file);
+    return is;
+}
+
+/* Recordings of an earlier run go away here and not at the first process that records, so that
+ * programs which run one after the other each keep theirs. */
+static int begin_trace(void)
+{
+    char folder[PATH_MAX] = "", path[PATH_MAX], name[PATH_MAX + 16];
+    const char *where = getenv("BELAY_TRACE"), *keep = getenv("BELAY_TRACE_KEEP");
+    if (where == NULL || where[0] == '\0')
+        return 0;
+    if (where[0] != '/' && getcwd(folder, sizeof(folder)) == NULL)
+        return usage_error("run", "run: the working folder is gone");
+    int n = snprintf(path, sizeof(path), "%s%s%s", folder, folder[0] ? "/" : "", where);
+    if (n >= PATH_MAX)
+        return usage_error("run", "run: --trace: the path is too long");
+    setenv("BELAY_TRACE", path, 1); /* absolute: children may have other folders */
+    if (keep != NULL && strcmp(keep, "on") == 0)
+        return 0;
+    snprintf(name, sizeof(name), "%s", path);
+    for (int i = 1; strstr(path, "%p") == NULL && is_trace(name) && unlink(name) == 0; i++)
+        snprintf(name, sizeof(name), "%s.%d", path, i);
+    setenv("BELAY_TRACE_KEEP", "on", 1);
     return 0;
 }
 
@@ -196,6 +242,15 @@ static int set_library_path(const struct program *program)
     return program->has_rpath ? preload(program, library) : 0;
 }
 
+/* Before the program's own folders, as the library is before any other; they stay as they are. */
+static int set_python_path(void)
+{
+    char folder[PATH_MAX];
+    if (!install_python_folder(folder) || strchr(folder, ':') != NULL)
+        return 0; /* only a program that imports acl misses it */
+    return prepend("PYTHONPATH", folder) ? 0 : EXIT_CANNOT_RUN;
+}
+
 static int run(int argc, char **argv)
 {
     struct program program;
@@ -213,9 +268,14 @@ static int run(int argc, char **argv)
     if (status == 0)
         status = set_library_path(&program);
     if (status == 0)
+        status = set_python_path();
+    if (status == 0)
         status = begin_report();
+    if (status == 0)
+        status = begin_trace();
     if (status != 0)
         return status;
+    blyi_cap_begin();
     make_paths_absolute();
     execvp(argv[at], argv + at);
     status = errno == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
@@ -233,8 +293,9 @@ const struct command command_run = {
             "\n"
             "OPTIONS are those of belay options, as --name VALUE or --name=VALUE. The most used:\n"
             "\n"
-            "  --report WHERE   - text on stderr (default), FILE.txt, FILE.json, or none;\n"
-            "                   %p in a name is the process id\n"
+            "  --report WHERE   - text on stderr (default), FILE.txt, FILE.json, FILE.html, or\n"
+            "                   none; %p in a name is the process id\n"
+            "  --trace FILE     record everything that happens to memory; see belay trace\n"
             "  --hbm SIZE       memory of each card as the program sees it\n"
             "  --cards N        number of cards\n"
             "  --model NAME     910, 910B, 310P, or the path of a model file\n"

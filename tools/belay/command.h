@@ -21,7 +21,9 @@ struct command {
 };
 
 extern const struct command command_run, command_doctor, command_options, command_symbolize,
-    command_version, command_checkpoint, command_plan;
+    command_version, command_checkpoint, command_plan, command_smi, command_trace, command_defrag,
+    command_check, command_report, command_diagnose, command_diff, command_top_ops, command_view,
+    command_compare, command_replay;
 
 /* "belay: " + message, newline added. */
 void say(const char *fmt, ...) BLYI_PRINTF(1, 2);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * install.h - where this command's libraries are: ../lib64, in the build tree as when installed.
+ * install.h - where this command's libraries are: ../lib64, in the build tree as when installed,
+ * and the Python module acl: ../python/site-packages.
  */
 #ifndef BELAY_INSTALL_H
 #define BELAY_INSTALL_H
@@ -13,5 +14,7 @@
 bool install_library_folder(char folder[PATH_MAX]);
 /* Folder + "/libascendcl.so", and whether it can be read. */
 bool install_library(char path[PATH_MAX]);
+/* The folder of the Python module acl; false when it was not built. */
+bool install_python_folder(char folder[PATH_MAX]);
 
 #endif

@@ -12,8 +12,10 @@
 #include "base/log.h"
 
 static const struct command *const commands[] = {
-    &command_run,  &command_doctor,     &command_options, &command_symbolize,
-    &command_plan, &command_checkpoint, &command_version,
+    &command_run,    &command_trace,      &command_check,   &command_report,  &command_diagnose,
+    &command_diff,   &command_top_ops,    &command_view,    &command_compare, &command_replay,
+    &command_doctor, &command_smi,        &command_defrag,  &command_options, &command_symbolize,
+    &command_plan,   &command_checkpoint, &command_version,
 };
 
 void say(const char *fmt, ...)

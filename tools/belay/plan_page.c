@@ -8,41 +8,11 @@
 #include <string.h>
 
 #include "base/size.h"
+#include "chart.h"
 
-#define WIDTH     1000.0
 #define HEIGHT    340.0
 #define DRAWN_MAX 20000 /* rectangles; of more, the largest areas are drawn */
-
-static const char *const style =
-    "body{font:15px/1.5 system-ui,sans-serif;max-width:1040px;margin:2em auto;padding:0 1em;"
-    "color:#222;background:#fff}table{border-collapse:collapse}td{padding:.1em 1.5em .1em 0}"
-    "svg{width:100%;height:auto;background:#f6f7f9}rect{stroke:#fff;stroke-width:.3}"
-    ".c0{fill:#3b76af}.c1{fill:#8ab4d8}.c2{fill:#5a9e6f}.c3{fill:#e39b3c}.c4{fill:#b77bb0}"
-    ".live{fill:none;stroke:#222;stroke-width:1}.bound{stroke:#c33;stroke-dasharray:6 4}"
-    "@media(prefers-color-scheme:dark){body{color:#ddd;background:#181a1d}svg{background:#23262b}"
-    "rect{stroke:#23262b}.live{stroke:#eee}}";
-
-static void print_escaped(FILE *out, const char *text)
-{
-    for (; *text != '\0'; text++) {
-        switch (*text) {
-        case '<':
-            fputs("&lt;", out);
-            break;
-        case '>':
-            fputs("&gt;", out);
-            break;
-        case '&':
-            fputs("&amp;", out);
-            break;
-        case '"':
-            fputs("&quot;", out);
-            break;
-        default:
-            fputc(*text, out);
-        }
-    }
-}
+#define FOCUS_MAX 2000  /* rectangles that the keyboard can reach; of more, none */
 
 /* ---- events ------------------------------------------------------------------------------ */
 
@@ -110,13 +80,14 @@ uint64_t *plan_first_fit(const bly_plan_input *input, uint64_t *peak)
 /* ---- drawings ---------------------------------------------------------------------------- */
 
 struct frame {
-    int64_t lower;
+    int64_t lower, upper;
+    uint64_t top;
     double per_time, per_byte;
 };
 
 static double x_of(const struct frame *f, int64_t time)
 {
-    return (double)(time - f->lower) * f->per_time;
+    return ((double)time - (double)f->lower) * f->per_time;
 }
 
 static double y_of(const struct frame *f, uint64_t bytes)
@@ -124,46 +95,59 @@ static double y_of(const struct frame *f, uint64_t bytes)
     return HEIGHT - (double)bytes * f->per_byte;
 }
 
+/* What is live, as steps: one for each time, or the most in each quarter of a pixel. */
 static void draw_curve(FILE *out, const struct frame *f, const bly_plan_input *input,
                        const struct event *events)
 {
-    uint64_t live = 0;
-    size_t step = 2 * input->n / 4000 + 1; /* a curve of a million points helps nobody */
-    uint64_t most = 0;
-    fprintf(out, "<polyline class='live' points='");
-    for (size_t e = 0; e < 2 * input->n; e++) {
-        uint64_t size = input->buffers[events[e].buffer].size;
-        live = events[e].is_birth ? live + size : live - size;
-        most = live > most ? live : most;
-        if (e % step == step - 1 || e + 1 == 2 * input->n) {
-            fprintf(out, "%.1f,%.1f ", x_of(f, events[e].time), y_of(f, most));
-            most = live;
+    uint64_t live = 0, most = 0, drawn = 0;
+    double drawn_x = 0;
+    fprintf(out, "<polyline class=\"live\" points=\"0,%.1f ", HEIGHT);
+    for (size_t e = 0; e < 2 * input->n;) {
+        int64_t time = events[e].time;
+        for (; e < 2 * input->n && events[e].time == time; e++) {
+            uint64_t size = input->buffers[events[e].buffer].size;
+            live = events[e].is_birth ? live + size : live - size;
         }
+        most = live > most ? live : most;
+        double x = x_of(f, time);
+        if (x - drawn_x < 0.25 && drawn_x > 0 && e < 2 * input->n)
+            continue;
+        fprintf(out, "%.1f,%.1f %.1f,%.1f ", x, y_of(f, drawn), x, y_of(f, most));
+        drawn_x = x;
+        drawn = most;
+        most = live;
     }
-    fprintf(out, "'/>");
+    fprintf(out, "\"/>\n");
 }
 
 static void draw(FILE *out, const char *what, const struct frame *f, const bly_plan_input *input,
                  const uint64_t *offset, const struct event *events, uint64_t bound)
 {
-    fprintf(out, "<h2>%s</h2><svg viewBox='0 0 %.0f %.0f'>", what, WIDTH, HEIGHT);
-    double least = input->n > DRAWN_MAX ? WIDTH * HEIGHT / DRAWN_MAX / 4 : 0;
+    static const char *const colours[] = {"c0", "c1", "c2", "c3", "c4"};
+    fprintf(out, "<h2>%s</h2>\n", what);
+    chart_begin(out, what, HEIGHT, f->top);
+    bool focus = input->n <= FOCUS_MAX;
+    double least = input->n > DRAWN_MAX ? CHART_WIDTH * HEIGHT / DRAWN_MAX / 4 : 0;
     for (size_t i = 0; i < input->n; i++) {
         const bly_plan_buffer *b = &input->buffers[i];
         double x = x_of(f, b->lower), width = x_of(f, b->upper) - x;
         double top = y_of(f, offset[i] + b->size), height = y_of(f, offset[i]) - top;
         if (width * height < least)
             continue;
-        fprintf(out, "<rect class='c%zu' x='%.2f' y='%.2f' width='%.2f' height='%.2f'><title>",
-                i % 5, x, top, width, height);
-        print_escaped(out, input->ids[i]);
-        fprintf(out, ": %llu bytes at %llu, [%lld, %lld)</title></rect>",
-                (unsigned long long)b->size, (unsigned long long)offset[i], (long long)b->lower,
-                (long long)b->upper);
+        char size[BLYI_SIZE_TEXT];
+        chart_rect(out, colours[i % 5], x, top, width, height, focus);
+        chart_text(out, input->ids[i]);
+        fprintf(out, ": %s at %" PRIu64 ", lives [%" PRId64 ", %" PRId64 ")",
+                blyi_size_text(b->size, size), offset[i], b->lower, b->upper);
+        chart_rect_end(out, focus);
     }
     draw_curve(out, f, input, events);
-    fprintf(out, "<line class='bound' x1='0' x2='%.0f' y1='%.1f' y2='%.1f'/></svg>\n", WIDTH,
-            y_of(f, bound), y_of(f, bound));
+    chart_line(out, y_of(f, bound), "lower bound");
+    chart_end(out, HEIGHT, f->top);
+    char first[32], last[32];
+    snprintf(first, sizeof(first), "%" PRId64, f->lower);
+    snprintf(last, sizeof(last), "%" PRId64, f->upper);
+    chart_ends(out, first, last);
 }
 
 static void print_sizes(FILE *out, const bly_plan_result *result, uint64_t before)
@@ -172,9 +156,27 @@ static void print_sizes(FILE *out, const bly_plan_result *result, uint64_t befor
     fprintf(out, "<table><tr><td>buffers<td>%zu", result->n);
     fprintf(out, "<tr><td>first fit, future unknown<td>%s", blyi_size_text(before, text));
     fprintf(out, "<tr><td>planned<td>%s", blyi_size_text(result->peak, text));
-    fprintf(out, "<tr><td>lower bound (dashed)<td>%s", blyi_size_text(result->lower_bound, text));
+    fprintf(out, "<tr><td>lower bound<td>%s", blyi_size_text(result->lower_bound, text));
     fprintf(out, "<tr><td>gap<td>%.4f %%%s<tr><td>found by<td>%s</table>\n", 100 * result->gap,
             result->optimal ? ", proven optimal" : "", result->solver);
+}
+
+static void print_drawings(FILE *out, const bly_plan_input *input, const bly_plan_result *result,
+                           const uint64_t *first_fit, uint64_t before, const struct event *events)
+{
+    uint64_t top = before > result->peak ? before : result->peak;
+    int64_t lower = events[0].time, upper = events[2 * input->n - 1].time;
+    struct frame f = {lower, upper, top, CHART_WIDTH / ((double)upper - (double)lower),
+                      HEIGHT / (double)top};
+    fputs("<p>Time goes right, addresses go up; both drawings have one scale.<span class=\"key "
+          "live\"></span>bytes that are live<span class=\"key bound\"></span>lower bound: the "
+          "least that any plan takes\n",
+          out);
+    if (input->n > DRAWN_MAX)
+        fprintf(out, "<p>The largest of %zu buffers are drawn, small ones are left out.\n",
+                input->n);
+    draw(out, "After: planned", &f, input, result->offset, events, result->lower_bound);
+    draw(out, "Before: first fit", &f, input, first_fit, events, result->lower_bound);
 }
 
 int plan_page(FILE *out, const char *title, const bly_plan_input *input,
@@ -188,19 +190,12 @@ int plan_page(FILE *out, const char *title, const bly_plan_input *input,
         free(events);
         return 0;
     }
-    uint64_t top = before > result->peak ? before : result->peak;
-    int64_t lower = input->n > 0 ? events[0].time : 0;
-    int64_t upper = input->n > 0 ? events[2 * input->n - 1].time : 1;
-    struct frame f = {lower, WIDTH / (double)(upper - lower),
-                      HEIGHT / (top > 0 ? (double)top : 1.0)};
-    fprintf(out, "<!doctype html><meta charset='utf-8'><title>");
-    print_escaped(out, title);
-    fprintf(out, "</title><style>%s</style><h1>", style);
-    print_escaped(out, title);
-    fprintf(out, "</h1>\n");
+    chart_page(out, title);
     print_sizes(out, result, before);
-    draw(out, "After: planned", &f, input, result->offset, events, result->lower_bound);
-    draw(out, "Before: first fit", &f, input, offset, events, result->lower_bound);
+    if (input->n == 0)
+        fputs("<p>There are no buffers, so there is nothing to draw.\n", out);
+    else
+        print_drawings(out, input, result, offset, before, events);
     free(offset);
     free(events);
     return 1;

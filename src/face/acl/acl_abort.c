@@ -17,11 +17,11 @@ static struct blyi_named_list stream_callbacks, abort_callbacks;
 aclError blyi_acl_set_failure_mode(enum blyi_acl_call call, void *stream, uint64_t mode,
                                    bool default_too)
 {
-    struct blyi_context *context;
-    aclError error = blyi_acl_check_context(call, &context);
+    void *default_stream;
+    aclError error = blyi_acl_check_default(call, &default_stream, NULL);
     if (error != ACL_SUCCESS)
         return error;
-    if (!default_too && (stream == NULL || stream == blyi_context_default_stream(context)))
+    if (!default_too && (stream == NULL || stream == default_stream))
         return blyi_acl_reject(call, ACL_ERROR_INVALID_PARAM,
                                "a default stream does not take its failure mode as an attribute");
     if (mode > ACL_STOP_ON_FAILURE)

@@ -76,7 +76,8 @@ static aclError check_element(const struct batch *b, size_t i, const aclrtMemcpy
         return blyi_acl_reject(
             b->call, ACL_ERROR_RT_PARAM_INVALID,
             "element %zu: its attribute names other locations than its addresses", i);
-    return ACL_SUCCESS;
+    /* between host and device, whichever way */
+    return blyi_acl_check_foreign(b->call, b->dsts[i], b->srcs[i], ACL_MEMCPY_DEFAULT, true);
 }
 
 /* All is checked before the first byte is copied. */
@@ -103,11 +104,12 @@ static aclError check_batch(const struct batch *b, size_t *fail)
     return ACL_SUCCESS;
 }
 
-static aclError copy_now(const struct batch *b, size_t *fail)
+static aclError copy_now(const struct batch *b, uint32_t site, size_t *fail)
 {
     aclError error = check_batch(b, fail);
     for (size_t i = 0; error == ACL_SUCCESS && i < b->n; i++) {
-        error = blyi_acl_result(b->call, blyi_copy_now(b->dsts[i], b->srcs[i], b->sizes[i]));
+        error =
+            blyi_acl_result(b->call, blyi_copy_now_at(b->dsts[i], b->srcs[i], b->sizes[i], site));
         if (error != ACL_SUCCESS)
             *fail = i;
     }
@@ -141,7 +143,7 @@ aclError bly_acl_aclrtMemcpyBatch(void **dsts, size_t *destMaxs, void **srcs, si
     if (failIndex == NULL)
         return acl_null(aclrtMemcpyBatch, "failIndex");
     size_t fail = SIZE_MAX;
-    aclError error = copy_now(&batch, &fail);
+    aclError error = copy_now(&batch, ACL_SITE_IF_TOLD(), &fail);
     *failIndex = fail;
     return error;
 }
@@ -152,7 +154,7 @@ aclError bly_acl_aclrtMemcpyBatchV2(void **dsts, size_t *destMaxs, void **srcs, 
 {
     const struct batch batch = BATCH(aclrtMemcpyBatchV2);
     size_t fail;
-    return copy_now(&batch, &fail);
+    return copy_now(&batch, ACL_SITE_IF_TOLD(), &fail);
 }
 
 aclError bly_acl_aclrtMemcpyBatchAsync(void **dsts, size_t *destMaxs, void **srcs, size_t *sizes,

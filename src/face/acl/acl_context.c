@@ -48,13 +48,7 @@ aclError bly_acl_aclrtCtxGetCurrentDefaultStream(aclrtStream *stream)
 {
     if (stream == NULL)
         return acl_null(aclrtCtxGetCurrentDefaultStream, "stream");
-    struct blyi_context *context;
-    aclError error =
-        blyi_acl_check_context(BLYI_ACL_CALL_aclrtCtxGetCurrentDefaultStream, &context);
-    if (error != ACL_SUCCESS)
-        return error;
-    *stream = blyi_context_default_stream(context);
-    return ACL_SUCCESS;
+    return blyi_acl_check_default(BLYI_ACL_CALL_aclrtCtxGetCurrentDefaultStream, stream, NULL);
 }
 
 /* Early start of kernels is a matter of the process only. */

@@ -55,9 +55,11 @@ aclError bly_acl_aclrtMemcpy(void *dst, size_t destMax, const void *src, size_t 
     struct blyi_context *context;
     if (likely(error == ACL_SUCCESS))
         error = blyi_acl_check_context(BLYI_ACL_CALL_aclrtMemcpy, &context);
+    if (likely(error == ACL_SUCCESS))
+        error = blyi_acl_check_foreign(BLYI_ACL_CALL_aclrtMemcpy, dst, src, kind, false);
     if (unlikely(error != ACL_SUCCESS || dst == src))
         return error;
-    return acl_result(aclrtMemcpy, blyi_copy_now(dst, src, count));
+    return acl_result(aclrtMemcpy, blyi_copy_now_at(dst, src, count, ACL_SITE_IF_TOLD()));
 }
 
 /* The direction an asynchronous copy takes, or an error of the table above. */
@@ -114,6 +116,9 @@ static aclError copy_async(enum blyi_acl_call call, void *dst, const void *src, 
 {
     struct blyi_context *context;
     aclError error = blyi_acl_check_context(call, &context);
+    if (error != ACL_SUCCESS)
+        return error;
+    error = blyi_acl_check_foreign(call, dst, src, kind, true);
     if (error != ACL_SUCCESS)
         return error;
     if (kind == ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE)
@@ -212,6 +217,8 @@ aclError bly_acl_aclrtMemcpy2d(void *dst, size_t dpitch, const void *src, size_t
         return ACL_SUCCESS;
     struct rows rows = {dst, dpitch, src, spitch, width, height, kind};
     aclError error = check_rows(call, &rows);
+    if (error == ACL_SUCCESS)
+        error = blyi_acl_check_foreign(call, dst, src, kind, false);
     if (error != ACL_SUCCESS)
         return error;
     if (kind == ACL_MEMCPY_DEVICE_TO_DEVICE || (blyi_place_of(dst, NULL) == BLYI_PLACE_CARD &&
@@ -219,7 +226,9 @@ aclError bly_acl_aclrtMemcpy2d(void *dst, size_t dpitch, const void *src, size_t
         return blyi_acl_reject(call, ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
                                "a synchronous copy of rows from device to device "
                                "(aclrtMemcpy2dAsync can)");
-    return blyi_acl_result(call, blyi_copy2d_now(dst, dpitch, src, spitch, width, height));
+    return blyi_acl_result(
+        call, blyi_copy2d_now_at(&(struct blyi_rows){dst, dpitch, src, spitch, width, height},
+                                 ACL_SITE_IF_TOLD()));
 }
 
 aclError bly_acl_aclrtMemcpy2dAsync(void *dst, size_t dpitch, const void *src, size_t spitch,
@@ -233,6 +242,8 @@ aclError bly_acl_aclrtMemcpy2dAsync(void *dst, size_t dpitch, const void *src, s
     struct rows rows = {dst, dpitch, src, spitch, width, height, kind};
     aclrtMemcpyKind direction = kind;
     aclError error = check_rows(call, &rows);
+    if (error == ACL_SUCCESS)
+        error = blyi_acl_check_foreign(call, dst, src, kind, true);
     if (error == ACL_SUCCESS)
         error = resolve(call, dst, src, kind, &direction);
     if (error == ACL_SUCCESS && direction == ACL_MEMCPY_HOST_TO_HOST)

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "face/acl/check.h"
+#include "face/acl/pools.h"
 #include "face/acl/state.h"
 #include "face/acl/visible.h"
 
@@ -75,7 +76,7 @@ aclError bly_acl_aclrtGetDevice(int32_t *deviceId)
 
 aclError bly_acl_aclrtSynchronizeDevice(void)
 {
-    return acl_result(aclrtSynchronizeDevice, blyi_device_sync(0));
+    return blyi_acl_synced(BLYI_ACL_CALL_aclrtSynchronizeDevice, blyi_device_sync(0));
 }
 
 aclError bly_acl_aclrtSynchronizeDeviceWithTimeout(int32_t timeout)
@@ -85,7 +86,8 @@ aclError bly_acl_aclrtSynchronizeDeviceWithTimeout(int32_t timeout)
                                             ACL_ERROR_RT_PARAM_INVALID, &timeout_ns);
     if (error != ACL_SUCCESS)
         return error;
-    return acl_result(aclrtSynchronizeDeviceWithTimeout, blyi_device_sync(timeout_ns));
+    return blyi_acl_synced(BLYI_ACL_CALL_aclrtSynchronizeDeviceWithTimeout,
+                           blyi_device_sync(timeout_ns));
 }
 
 aclError bly_acl_aclrtGetRunMode(aclrtRunMode *runMode)

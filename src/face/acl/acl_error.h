@@ -13,6 +13,7 @@
 #include "base/compiler.h"
 #include "base/fail.h"
 #include "base/site.h"
+#include "npu/told.h"
 #include "face/acl/acl_symbols.h"
 #include "face/acl/attach.h"
 
@@ -44,6 +45,8 @@ static inline aclError blyi_acl_result(enum blyi_acl_call call, bly_status statu
 #define acl_null(function, argument)                                                               \
     blyi_acl_reject(BLYI_ACL_CALL_##function, ACL_ERROR_INVALID_PARAM, argument " is NULL")
 
+/* For calls whose site is only told to probes; in entry points only. */
+#define ACL_SITE_IF_TOLD() (blyi_told_wanted() ? BLYI_SITE_HERE() : 0)
 /* Where the program called us; first use attaches the sinks. In entry points only. */
 #define ACL_SITE() (blyi_acl_enter(), BLYI_SITE_HERE())
 

@@ -5,8 +5,10 @@
 #include <inttypes.h>
 
 #include "face/acl/check.h"
+#include "face/acl/pools.h"
 #include "npu/card.h"
 #include "npu/event.h"
+#include "npu/tally.h"
 
 aclError bly_acl_aclrtCreateEvent(aclrtEvent *event)
 {
@@ -48,26 +50,17 @@ aclError bly_acl_aclrtRecordEvent(aclrtEvent event, aclrtStream stream)
     return acl_result(aclrtRecordEvent, blyi_event_record(event, stream, site));
 }
 
-/* The external kind exists only while a graph is captured. */
-static aclError check_flag(enum blyi_acl_call call, uint32_t flag)
-{
-    if (flag == ACL_EVENT_RECORD_DEFAULT)
-        return ACL_SUCCESS;
-    if (flag == ACL_EVENT_RECORD_EXTERNAL)
-        return blyi_acl_reject(call, ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
-                               "flag 1 (external) is for streams that are being captured");
-    return blyi_acl_reject(call, ACL_ERROR_RT_PARAM_INVALID, "flag %" PRIu32 " is not 0 or 1",
-                           flag);
-}
-
 aclError bly_acl_aclrtRecordEventWithFlag(aclrtEvent event, aclrtStream stream, uint32_t flag)
 {
     uint32_t site = ACL_SITE();
     if (event == NULL)
         return acl_null(aclrtRecordEventWithFlag, "event");
-    aclError error = check_flag(BLYI_ACL_CALL_aclrtRecordEventWithFlag, flag);
-    if (error != ACL_SUCCESS)
-        return error;
+    if (flag == ACL_EVENT_RECORD_EXTERNAL)
+        return acl_result(aclrtRecordEventWithFlag,
+                          blyi_event_record_external(event, stream, site));
+    if (flag != ACL_EVENT_RECORD_DEFAULT)
+        return acl_reject(aclrtRecordEventWithFlag, ACL_ERROR_RT_PARAM_INVALID,
+                          "flag %" PRIu32 " is not 0 or 1", flag);
     return acl_result(aclrtRecordEventWithFlag, blyi_event_record(event, stream, site));
 }
 
@@ -98,10 +91,16 @@ aclError bly_acl_aclrtStreamWaitEventWithFlag(aclrtStream stream, aclrtEvent eve
     uint32_t site = ACL_SITE();
     if (event == NULL)
         return acl_null(aclrtStreamWaitEventWithFlag, "event");
-    aclError error = check_flag(BLYI_ACL_CALL_aclrtStreamWaitEventWithFlag, flag);
-    if (error != ACL_SUCCESS)
-        return error;
-    return acl_result(aclrtStreamWaitEventWithFlag, blyi_event_wait(event, stream, timeout, site));
+    if (flag != ACL_EVENT_WAIT_DEFAULT && flag != ACL_EVENT_WAIT_EXTERNAL)
+        return acl_reject(aclrtStreamWaitEventWithFlag, ACL_ERROR_RT_PARAM_INVALID,
+                          "flag %" PRIu32 " is not 0 or 1", flag);
+    if (flag == ACL_EVENT_WAIT_DEFAULT)
+        return acl_result(aclrtStreamWaitEventWithFlag,
+                          blyi_event_wait(event, stream, timeout, site));
+    if (timeout != 0)
+        return acl_reject(aclrtStreamWaitEventWithFlag, ACL_ERROR_RT_PARAM_INVALID,
+                          "timeout %" PRIu32 " s: an external wait has none", timeout);
+    return acl_result(aclrtStreamWaitEventWithFlag, blyi_event_wait_external(event, stream, site));
 }
 
 aclError bly_acl_aclrtResetEvent(aclrtEvent event, aclrtStream stream)
@@ -112,48 +111,53 @@ aclError bly_acl_aclrtResetEvent(aclrtEvent event, aclrtStream stream)
     return acl_result(aclrtResetEvent, blyi_event_reset(event, stream, site));
 }
 
+/* Both pointers of a call that asks an event. */
+static aclError check_both(enum blyi_acl_call call, const void *event, const void *out,
+                           const char *name)
+{
+    if (event != NULL && out != NULL)
+        return ACL_SUCCESS;
+    return blyi_acl_reject(call, ACL_ERROR_INVALID_PARAM, "%s is NULL",
+                           event == NULL ? "event" : name);
+}
+
+/* `yes` or `no` into *status, three enumerations being one int here. */
+static aclError query(enum blyi_acl_call call, bly_status (*fn)(void *event, bool *complete),
+                      aclrtEvent event, int *status, int yes, int no)
+{
+    bool complete;
+    aclError error = check_both(call, event, status, "status");
+    if (error != ACL_SUCCESS)
+        return error;
+    bly_status result = fn(event, &complete);
+    if (result == BLY_OK)
+        *status = complete ? yes : no;
+    return blyi_acl_result(call, result);
+}
+
 aclError bly_acl_aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus *status)
 {
-    if (event == NULL || status == NULL)
-        return acl_reject(aclrtQueryEventStatus, ACL_ERROR_INVALID_PARAM, "%s is NULL",
-                          event == NULL ? "event" : "status");
-    bool complete;
-    bly_status result = blyi_event_query(event, &complete);
-    if (result == BLY_OK)
-        *status =
-            complete ? ACL_EVENT_RECORDED_STATUS_COMPLETE : ACL_EVENT_RECORDED_STATUS_NOT_READY;
-    return acl_result(aclrtQueryEventStatus, result);
+    return query(BLYI_ACL_CALL_aclrtQueryEventStatus, blyi_event_query, event, (int *)status,
+                 ACL_EVENT_RECORDED_STATUS_COMPLETE, ACL_EVENT_RECORDED_STATUS_NOT_READY);
 }
 
 aclError bly_acl_aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus *status)
 {
-    if (event == NULL || status == NULL)
-        return acl_reject(aclrtQueryEventWaitStatus, ACL_ERROR_INVALID_PARAM, "%s is NULL",
-                          event == NULL ? "event" : "status");
-    bool complete;
-    bly_status result = blyi_event_query_wait(event, &complete);
-    if (result == BLY_OK)
-        *status = complete ? ACL_EVENT_WAIT_STATUS_COMPLETE : ACL_EVENT_WAIT_STATUS_NOT_READY;
-    return acl_result(aclrtQueryEventWaitStatus, result);
+    return query(BLYI_ACL_CALL_aclrtQueryEventWaitStatus, blyi_event_query_wait, event,
+                 (int *)status, ACL_EVENT_WAIT_STATUS_COMPLETE, ACL_EVENT_WAIT_STATUS_NOT_READY);
 }
 
 aclError bly_acl_aclrtQueryEvent(aclrtEvent event, aclrtEventStatus *status)
 {
-    if (event == NULL || status == NULL)
-        return acl_reject(aclrtQueryEvent, ACL_ERROR_INVALID_PARAM, "%s is NULL",
-                          event == NULL ? "event" : "status");
-    bool complete;
-    bly_status result = blyi_event_query_wait(event, &complete);
-    if (result == BLY_OK)
-        *status = complete ? ACL_EVENT_STATUS_COMPLETE : ACL_EVENT_STATUS_NOT_READY;
-    return acl_result(aclrtQueryEvent, result);
+    return query(BLYI_ACL_CALL_aclrtQueryEvent, blyi_event_query_wait, event, (int *)status,
+                 ACL_EVENT_STATUS_COMPLETE, ACL_EVENT_STATUS_NOT_READY);
 }
 
 aclError bly_acl_aclrtSynchronizeEvent(aclrtEvent event)
 {
     if (event == NULL)
         return acl_null(aclrtSynchronizeEvent, "event");
-    return acl_result(aclrtSynchronizeEvent, blyi_event_sync(event, 0));
+    return blyi_acl_synced(BLYI_ACL_CALL_aclrtSynchronizeEvent, blyi_event_sync(event, 0));
 }
 
 aclError bly_acl_aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout)
@@ -165,7 +169,8 @@ aclError bly_acl_aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t time
                                             ACL_ERROR_RT_PARAM_INVALID, &timeout_ns);
     if (error != ACL_SUCCESS)
         return error;
-    return acl_result(aclrtSynchronizeEventWithTimeout, blyi_event_sync(event, timeout_ns));
+    return blyi_acl_synced(BLYI_ACL_CALL_aclrtSynchronizeEventWithTimeout,
+                           blyi_event_sync(event, timeout_ns));
 }
 
 aclError bly_acl_aclrtEventElapsedTime(float *ms, aclrtEvent startEvent, aclrtEvent endEvent)
@@ -184,10 +189,11 @@ aclError bly_acl_aclrtEventElapsedTime(float *ms, aclrtEvent startEvent, aclrtEv
 
 aclError bly_acl_aclrtEventGetTimestamp(aclrtEvent event, uint64_t *timestamp)
 {
-    if (event == NULL || timestamp == NULL)
-        return acl_reject(aclrtEventGetTimestamp, ACL_ERROR_INVALID_PARAM, "%s is NULL",
-                          event == NULL ? "event" : "timestamp");
     uint64_t ns;
+    aclError error =
+        check_both(BLYI_ACL_CALL_aclrtEventGetTimestamp, event, timestamp, "timestamp");
+    if (error != ACL_SUCCESS)
+        return error;
     bly_status status = blyi_event_timestamp(event, &ns);
     if (status == BLY_OK)
         *timestamp = ns / 1000;
@@ -196,9 +202,9 @@ aclError bly_acl_aclrtEventGetTimestamp(aclrtEvent event, uint64_t *timestamp)
 
 aclError bly_acl_aclrtGetEventId(aclrtEvent event, uint32_t *eventId)
 {
-    if (event == NULL || eventId == NULL)
-        return acl_reject(aclrtGetEventId, ACL_ERROR_INVALID_PARAM, "%s is NULL",
-                          event == NULL ? "event" : "eventId");
+    aclError error = check_both(BLYI_ACL_CALL_aclrtGetEventId, event, eventId, "eventId");
+    if (error != ACL_SUCCESS)
+        return error;
     return acl_result(aclrtGetEventId, blyi_event_id(event, eventId));
 }
 
@@ -210,7 +216,7 @@ aclError bly_acl_aclrtGetEventAvailNum(uint32_t *eventCount)
     aclError error = blyi_acl_check_card(BLYI_ACL_CALL_aclrtGetEventAvailNum, &card);
     if (error != ACL_SUCCESS)
         return error;
-    uint64_t used = __atomic_load_n(&card->n_events, __ATOMIC_RELAXED);
+    uint64_t used = blyi_tally_used(card->id, BLYI_LIMIT_EVENTS);
     *eventCount = used < card->model.events ? (uint32_t)(card->model.events - used) : 0;
     return ACL_SUCCESS;
 }

@@ -179,10 +179,16 @@ void blyi_exceptions_forget_binary(const void *binary)
 
 /* ── What a callback may ask ──────────────────────────────────────────────────────────────── */
 
+/* Anything may come here as a pointer that was kept; what is not ours is not read. */
+static bool is_ours(const aclrtExceptionInfo *info)
+{
+    return (uintptr_t)info % _Alignof(aclrtExceptionInfo) == 0 && info->magic == MAGIC;
+}
+
 #define GETTER(function, field)                                                                    \
     uint32_t bly_acl_##function(const aclrtExceptionInfo *info)                                    \
     {                                                                                              \
-        return info != NULL && info->magic == MAGIC ? info->field : BLYI_EXCEPTION_UNKNOWN;        \
+        return info != NULL && is_ours(info) ? info->field : BLYI_EXCEPTION_UNKNOWN;               \
     }
 
 GETTER(aclrtGetTaskIdFromExceptionInfo, task)
@@ -200,7 +206,7 @@ aclError bly_acl_aclrtGetArgsFromExceptionInfo(const aclrtExceptionInfo *info, v
         return acl_null(aclrtGetArgsFromExceptionInfo, "devArgsPtr");
     if (devArgsLen == NULL)
         return acl_null(aclrtGetArgsFromExceptionInfo, "devArgsLen");
-    if (info->magic != MAGIC || info->args == NULL)
+    if (!is_ours(info) || info->args == NULL)
         return acl_reject(aclrtGetArgsFromExceptionInfo, ACL_ERROR_RT_PARAM_INVALID,
                           "the failed task is no kernel");
     *devArgsPtr = info->args;
@@ -215,7 +221,7 @@ aclError bly_acl_aclrtGetFuncHandleFromExceptionInfo(const aclrtExceptionInfo *i
         return acl_null(aclrtGetFuncHandleFromExceptionInfo, "info");
     if (func == NULL)
         return acl_null(aclrtGetFuncHandleFromExceptionInfo, "func");
-    if (info->magic != MAGIC || info->function == NULL)
+    if (!is_ours(info) || info->function == NULL)
         return acl_reject(aclrtGetFuncHandleFromExceptionInfo, ACL_ERROR_RT_PARAM_INVALID,
                           "the failed task has no kernel function");
     *func = info->function;

@@ -11,6 +11,7 @@
 #include "face/acl/model.h"
 #include "face/acl/visible.h"
 #include "npu/card.h"
+#include "npu/share.h"
 
 #define BUS_ID_SIZE 13 /* "0000:01:00.0" and its end */
 #define BUS_FIRST   1
@@ -172,24 +173,11 @@ aclError bly_acl_aclrtDeviceGetUuid(int32_t deviceId, aclrtUuid *uuid)
     return ACL_SUCCESS;
 }
 
-/* The process id as the outermost pid namespace that /proc shows counts it. */
 aclError bly_acl_aclrtDeviceGetBareTgid(int32_t *pid)
 {
     if (pid == NULL)
         return acl_null(aclrtDeviceGetBareTgid, "pid");
-    int32_t found = (int32_t)getpid();
-    FILE *file = fopen("/proc/self/status", "re");
-    char line[128];
-    while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
-        int32_t outer;
-        if (sscanf(line, "NSpid: %" SCNd32, &outer) == 1 && outer > 0) {
-            found = outer;
-            break;
-        }
-    }
-    if (file != NULL)
-        fclose(file);
-    *pid = found;
+    *pid = blyi_key_pid();
     return ACL_SUCCESS;
 }
 

@@ -20,6 +20,7 @@
 #include "face/acl/model.h"
 #include "npu/context.h"
 #include "npu/runtime.h"
+#include "npu/snapshot.h"
 
 #define CALLBACKS_MAX 64
 
@@ -143,6 +144,8 @@ static aclError finalise_locked(enum blyi_acl_call call)
 aclError bly_acl_aclFinalize(void)
 {
     bly_status status = blyi_runtime_enter();
+    if (status == BLY_OK)
+        status = blyi_snapshot_pass(); /* not with init_mutex held */
     if (status != BLY_OK)
         return acl_result(aclFinalize, status);
     pthread_mutex_lock(&init_mutex);
@@ -156,6 +159,8 @@ aclError bly_acl_aclFinalize(void)
 aclError bly_acl_aclFinalizeReference(uint64_t *refCount)
 {
     bly_status status = blyi_runtime_enter();
+    if (status == BLY_OK)
+        status = blyi_snapshot_pass(); /* not with init_mutex held */
     if (status != BLY_OK)
         return acl_result(aclFinalizeReference, status);
     aclError error = ACL_SUCCESS;

@@ -13,38 +13,27 @@
 #include "base/host.h"
 #include "npu/binary.h"
 
-#define ALIGN_MAX 8u
+#define ALIGN_MAX 8u /* of a parameter */
 
-struct param {
-    uint32_t offset, size;
-    bool placeholder;
-    uint32_t data_at; /* of its buffer; 0: none yet */
-};
-
-struct args {
-    void *handle;
-    uint32_t size;
-    uint32_t n_params;
-    bool has_buffers; /* behind the parameters: no more of those */
-    bool finalised;
-    bool updated; /* since it was finalised */
-    struct param params[BLYI_ARGS_PARAMS];
+/* A thread's own, which lies in our memory. */
+struct own_args {
+    struct blyi_args args; /* first */
     _Alignas(64) char block[BLY_KERNEL_ARGS_MAX];
 };
 
-static pthread_key_t key; /* the thread's struct args */
+static pthread_key_t key; /* the thread's struct blyi_args */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool has_key;
 
 static void args_gone(void *object)
 {
-    struct args *args = object;
+    struct blyi_args *args = object;
     blyi_host_free(((void **)(void *)args)[-1]);
 }
 
 static void thread_ends(void *object)
 {
-    struct args *args = object;
+    struct blyi_args *args = object;
     if (blyi_handle_remove(BLYI_HANDLE_ARGS, args->handle) != BLY_OK)
         blyi_fail_clear();
 }
@@ -54,14 +43,17 @@ static void make_key(void)
     has_key = pthread_key_create(&key, thread_ends) == 0;
 }
 
-static struct args *make_args(void)
+static struct blyi_args *make_args(void)
 {
     /* Aligned by hand; the pages of the block are touched as it fills. */
-    void *memory = blyi_host_calloc(1, sizeof(struct args) + 64 + sizeof(void *));
+    void *memory = blyi_host_calloc(1, sizeof(struct own_args) + 64 + sizeof(void *));
     if (memory == NULL)
         return NULL;
-    struct args *args = (struct args *)blyi_align_up((uintptr_t)memory + sizeof(void *), 64);
-    ((void **)(void *)args)[-1] = memory;
+    struct own_args *own = (struct own_args *)blyi_align_up((uintptr_t)memory + sizeof(void *), 64);
+    struct blyi_args *args = &own->args;
+    ((void **)(void *)own)[-1] = memory;
+    args->block = own->block;
+    args->room = sizeof(own->block);
     if (blyi_handle_create(BLYI_HANDLE_ARGS, args, args_gone, &args->handle) != BLY_OK) {
         blyi_host_free(memory);
         return NULL;
@@ -85,7 +77,7 @@ aclError bly_acl_aclrtKernelArgsInit(aclrtFuncHandle funcHandle, aclrtArgsHandle
         return acl_result(aclrtKernelArgsInit, status);
     blyi_function_unpin(funcHandle);
     pthread_once(&once, make_key);
-    struct args *args = has_key ? pthread_getspecific(key) : NULL;
+    struct blyi_args *args = has_key ? pthread_getspecific(key) : NULL;
     if (args == NULL && has_key)
         args = make_args();
     if (args == NULL)
@@ -99,11 +91,19 @@ aclError bly_acl_aclrtKernelArgsInit(aclrtFuncHandle funcHandle, aclrtArgsHandle
 }
 
 /* The list behind a handle, pinned; NULL: its code is in *error. */
-static struct args *pin(enum blyi_acl_call call, void *handle, aclError *error)
+static struct blyi_args *pin(enum blyi_acl_call call, void *handle, aclError *error)
 {
-    struct args *args = blyi_handle_get(BLYI_HANDLE_ARGS, handle);
+    struct blyi_args *args = blyi_args_of_user(handle);
+    if (args == NULL)
+        args = blyi_handle_get(BLYI_HANDLE_ARGS, handle);
     *error = args != NULL ? ACL_SUCCESS : blyi_acl_fail(call, BLY_E_HANDLE);
     return args;
+}
+
+static void unpin(const struct blyi_args *args)
+{
+    if (args->handle != NULL)
+        blyi_handle_put(args->handle);
 }
 
 /* 8, or the largest power of two that divides the size. */
@@ -115,8 +115,8 @@ static uint32_t alignment_of(size_t size)
     return align;
 }
 
-static aclError append(enum blyi_acl_call call, struct args *args, const void *param, size_t size,
-                       bool placeholder, aclrtParamHandle *handle)
+static aclError append(enum blyi_acl_call call, struct blyi_args *args, const void *param,
+                       size_t size, bool placeholder, aclrtParamHandle *handle)
 {
     if (args->finalised || args->has_buffers)
         return blyi_acl_reject(call, ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
@@ -126,13 +126,13 @@ static aclError append(enum blyi_acl_call call, struct args *args, const void *p
         return blyi_acl_reject(call, ACL_ERROR_RT_PARAM_INVALID, "a list has at most %d parameters",
                                BLYI_ARGS_PARAMS);
     uint64_t offset = blyi_align_up(args->size, alignment_of(size));
-    if (size > sizeof(args->block) || offset + size > sizeof(args->block))
+    if (size > args->room || offset + size > args->room)
         return blyi_acl_reject(call, ACL_ERROR_RT_PARAM_INVALID,
-                               "%zu bytes behind %u: an argument block has at most %zu", size,
-                               args->size, sizeof(args->block));
+                               "%zu bytes behind %u: this argument block has at most %u", size,
+                               args->size, args->room);
     memset(args->block + args->size, 0, offset - args->size);
     memcpy(args->block + offset, param, size);
-    args->params[args->n_params] = (struct param){
+    args->params[args->n_params] = (struct blyi_args_param){
         .offset = (uint32_t)offset, .size = (uint32_t)size, .placeholder = placeholder};
     args->size = (uint32_t)(offset + size);
     args->n_params++;
@@ -153,11 +153,11 @@ aclError bly_acl_aclrtKernelArgsAppend(aclrtArgsHandle argsHandle, void *param, 
         return acl_reject(aclrtKernelArgsAppend, ACL_ERROR_INVALID_PARAM, "paramSize is 0");
     if (paramHandle == NULL)
         return acl_null(aclrtKernelArgsAppend, "paramHandle");
-    struct args *args = pin(call, argsHandle, &error);
+    struct blyi_args *args = pin(call, argsHandle, &error);
     if (args == NULL)
         return error;
     error = append(call, args, param, paramSize, false, paramHandle);
-    blyi_handle_put(argsHandle);
+    unpin(args);
     return error;
 }
 
@@ -171,15 +171,16 @@ aclError bly_acl_aclrtKernelArgsAppendPlaceHolder(aclrtArgsHandle argsHandle,
         return acl_null(aclrtKernelArgsAppendPlaceHolder, "argsHandle");
     if (paramHandle == NULL)
         return acl_null(aclrtKernelArgsAppendPlaceHolder, "paramHandle");
-    struct args *args = pin(call, argsHandle, &error);
+    struct blyi_args *args = pin(call, argsHandle, &error);
     if (args == NULL)
         return error;
     error = append(call, args, &nothing, sizeof(nothing), true, paramHandle);
-    blyi_handle_put(argsHandle);
+    unpin(args);
     return error;
 }
 
-static struct param *find_param(struct args *args, const void *handle, bool placeholder)
+static struct blyi_args_param *find_param(struct blyi_args *args, const void *handle,
+                                          bool placeholder)
 {
     uintptr_t index = (uintptr_t)handle - 1;
     if (index >= args->n_params || args->params[index].placeholder != placeholder)
@@ -187,10 +188,10 @@ static struct param *find_param(struct args *args, const void *handle, bool plac
     return &args->params[index];
 }
 
-static aclError give_buffer(struct args *args, const void *handle, size_t size, void **buffer)
+static aclError give_buffer(struct blyi_args *args, const void *handle, size_t size, void **buffer)
 {
     enum blyi_acl_call call = BLYI_ACL_CALL_aclrtKernelArgsGetPlaceHolderBuffer;
-    struct param *param = find_param(args, handle, true);
+    struct blyi_args_param *param = find_param(args, handle, true);
     if (args->finalised)
         return blyi_acl_reject(call, ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
                                "the list is finalised: it takes no buffer");
@@ -199,10 +200,11 @@ static aclError give_buffer(struct args *args, const void *handle, size_t size, 
                                param == NULL ? "paramHandle is no placeholder of this list"
                                              : "the placeholder has its buffer already");
     uint64_t at = blyi_align_up(args->size, ALIGN_MAX);
-    if (size > sizeof(args->block) || at + size > sizeof(args->block))
-        return blyi_acl_reject(call, ACL_ERROR_RT_PARAM_INVALID,
-                               "a buffer of %zu bytes behind %u: an argument block has at most %zu",
-                               size, args->size, sizeof(args->block));
+    if (size > args->room || at + size > args->room)
+        return blyi_acl_reject(
+            call, ACL_ERROR_RT_PARAM_INVALID,
+            "a buffer of %zu bytes behind %u: this argument block has at most %u", size, args->size,
+            args->room);
     memset(args->block + args->size, 0, at + size - args->size);
     param->data_at = (uint32_t)at;
     args->size = (uint32_t)(at + size);
@@ -225,11 +227,12 @@ aclError bly_acl_aclrtKernelArgsGetPlaceHolderBuffer(aclrtArgsHandle argsHandle,
                           "dataSize is 0");
     if (bufferAddr == NULL)
         return acl_null(aclrtKernelArgsGetPlaceHolderBuffer, "bufferAddr");
-    struct args *args = pin(BLYI_ACL_CALL_aclrtKernelArgsGetPlaceHolderBuffer, argsHandle, &error);
+    struct blyi_args *args =
+        pin(BLYI_ACL_CALL_aclrtKernelArgsGetPlaceHolderBuffer, argsHandle, &error);
     if (args == NULL)
         return error;
     error = give_buffer(args, paramHandle, dataSize, bufferAddr);
-    blyi_handle_put(argsHandle);
+    unpin(args);
     return error;
 }
 
@@ -246,10 +249,10 @@ aclError bly_acl_aclrtKernelArgsParaUpdate(aclrtArgsHandle argsHandle, aclrtPara
         return acl_null(aclrtKernelArgsParaUpdate, "param");
     if (paramSize == 0)
         return acl_reject(aclrtKernelArgsParaUpdate, ACL_ERROR_INVALID_PARAM, "paramSize is 0");
-    struct args *args = pin(call, argsHandle, &error);
+    struct blyi_args *args = pin(call, argsHandle, &error);
     if (args == NULL)
         return error;
-    const struct param *found = find_param(args, paramHandle, false);
+    const struct blyi_args_param *found = find_param(args, paramHandle, false);
     if (found == NULL || found->size != paramSize) {
         error = blyi_acl_reject(call, ACL_ERROR_RT_PARAM_INVALID,
                                 "paramHandle is no parameter of %zu bytes of this list", paramSize);
@@ -257,7 +260,7 @@ aclError bly_acl_aclrtKernelArgsParaUpdate(aclrtArgsHandle argsHandle, aclrtPara
         memcpy(args->block + found->offset, param, paramSize);
         args->updated = true;
     }
-    blyi_handle_put(argsHandle);
+    unpin(args);
     return error;
 }
 
@@ -266,12 +269,12 @@ aclError bly_acl_aclrtKernelArgsFinalize(aclrtArgsHandle argsHandle)
     aclError error;
     if (argsHandle == NULL)
         return acl_null(aclrtKernelArgsFinalize, "argsHandle");
-    struct args *args = pin(BLYI_ACL_CALL_aclrtKernelArgsFinalize, argsHandle, &error);
+    struct blyi_args *args = pin(BLYI_ACL_CALL_aclrtKernelArgsFinalize, argsHandle, &error);
     if (args == NULL)
         return error;
     args->finalised = true;
     args->updated = false;
-    blyi_handle_put(argsHandle);
+    unpin(args);
     return ACL_SUCCESS;
 }
 
@@ -279,14 +282,15 @@ aclError blyi_args_pin(enum blyi_acl_call acl_call, void *handle, struct blyi_ke
                        struct blyi_kernel_patch *patches)
 {
     aclError error;
-    struct args *args = pin(acl_call, handle, &error);
+    struct blyi_args *args = pin(acl_call, handle, &error);
     if (args == NULL)
         return error;
     if (!args->finalised || args->updated) {
-        blyi_handle_put(handle);
+        bool finalised = args->finalised;
+        unpin(args);
         return blyi_acl_reject(acl_call, ACL_ERROR_RT_PARAM_INVALID,
-                               args->finalised ? "the argument list was updated and not finalised"
-                                               : "the argument list is not finalised");
+                               finalised ? "the argument list was updated and not finalised"
+                                         : "the argument list is not finalised");
     }
     call->args = args->block;
     call->args_size = args->size;
@@ -301,5 +305,6 @@ aclError blyi_args_pin(enum blyi_acl_call acl_call, void *handle, struct blyi_ke
 
 void blyi_args_unpin(void *handle)
 {
-    blyi_handle_put(handle);
+    if (blyi_args_of_user(handle) == NULL)
+        blyi_handle_put(handle);
 }

@@ -10,6 +10,8 @@
 #include "base/host.h"
 #include "face/acl/check.h"
 #include "face/acl/kernel_args.h"
+#include "face/acl/launch.h"
+#include "face/acl/overflow.h"
 #include "npu/binary.h"
 #include "npu/memory.h"
 
@@ -88,9 +90,8 @@ static aclError read_config(enum blyi_acl_call call, const aclrtLaunchKernelCfg 
     return ACL_SUCCESS;
 }
 
-/* The function's part of a launch is filled in; the rest is the caller's. */
-static aclError launch(enum blyi_acl_call call, void *func, const aclrtLaunchKernelCfg *cfg,
-                       void *stream, struct blyi_kernel_call *kernel)
+aclError blyi_acl_launch_pin(enum blyi_acl_call call, void *func, const aclrtLaunchKernelCfg *cfg,
+                             struct blyi_kernel_call *kernel)
 {
     const struct blyi_function *function;
     bly_status status = blyi_function_pin(func, &function);
@@ -103,8 +104,19 @@ static aclError launch(enum blyi_acl_call call, void *func, const aclrtLaunchKer
     kernel->engine = function->on_cpu ? BLY_ENGINE_AICPU : BLY_ENGINE_VECTOR;
     kernel->scan = true;
     aclError error = read_config(call, cfg, kernel);
-    if (error == ACL_SUCCESS)
-        error = blyi_acl_result(call, blyi_kernel_launch(kernel, stream));
+    if (error != ACL_SUCCESS)
+        blyi_function_unpin(func);
+    return error;
+}
+
+aclError blyi_acl_launch(enum blyi_acl_call call, void *func, const aclrtLaunchKernelCfg *cfg,
+                         void *stream, struct blyi_kernel_call *kernel)
+{
+    aclError error = blyi_acl_launch_pin(call, func, cfg, kernel);
+    if (error != ACL_SUCCESS)
+        return error;
+    kernel->tell_overflow = blyi_acl_looks_for_overflow(stream);
+    error = blyi_acl_result(call, blyi_kernel_launch(kernel, stream));
     blyi_function_unpin(func);
     return error;
 }
@@ -128,7 +140,7 @@ aclError bly_acl_aclrtLaunchKernelWithConfig(aclrtFuncHandle funcHandle, uint32_
     aclError error = blyi_args_pin(call, argsHandle, &kernel, patches);
     if (error != ACL_SUCCESS)
         return error;
-    error = launch(call, funcHandle, cfg, stream, &kernel);
+    error = blyi_acl_launch(call, funcHandle, cfg, stream, &kernel);
     blyi_args_unpin(argsHandle);
     return error;
 }
@@ -149,7 +161,7 @@ static aclError launch_from_card(enum blyi_acl_call call, void *func, uint32_t n
     if (blyi_place_of(args, NULL) == BLYI_PLACE_HOST)
         return blyi_acl_reject(call, ACL_ERROR_RT_PARAM_INVALID,
                                "argsData %p is pageable host memory, not card memory", args);
-    return launch(call, func, cfg, stream, &kernel);
+    return blyi_acl_launch(call, func, cfg, stream, &kernel);
 }
 
 aclError bly_acl_aclrtLaunchKernel(aclrtFuncHandle funcHandle, uint32_t numBlocks,
@@ -209,5 +221,5 @@ aclError bly_acl_aclrtLaunchKernelWithHostArgs(aclrtFuncHandle funcHandle, uint3
                           "argsSize %zu, %zu placeholders at %p: there are 0 to %d of those",
                           argsSize, placeHolderNum, (void *)placeHolderArray, BLYI_ARGS_PARAMS);
     aclError error = read_places(call, placeHolderArray, placeHolderNum, argsSize, patches);
-    return error == ACL_SUCCESS ? launch(call, funcHandle, cfg, stream, &kernel) : error;
+    return error == ACL_SUCCESS ? blyi_acl_launch(call, funcHandle, cfg, stream, &kernel) : error;
 }

@@ -111,14 +111,13 @@ aclError bly_acl_aclrtResetDeviceResLimit(int32_t deviceId)
 /* The live stream that `stream` names (NULL: the default one), and the context's card. */
 static aclError find_stream(enum blyi_acl_call call, aclrtStream *stream, struct blyi_card **card)
 {
-    struct blyi_context *context;
+    void *default_stream;
     int32_t id;
-    aclError error = blyi_acl_check_context(call, &context);
+    aclError error = blyi_acl_check_default(call, &default_stream, card);
     if (error != ACL_SUCCESS)
         return error;
-    *card = blyi_context_card_ptr(context);
     if (*stream == NULL)
-        *stream = blyi_context_default_stream(context);
+        *stream = default_stream;
     return blyi_acl_result(call, blyi_stream_id(*stream, &id));
 }
 
@@ -217,16 +216,16 @@ aclError bly_acl_aclrtUnuseStreamResInCurrentThread(aclrtStream stream)
 aclError bly_acl_aclrtGetResInCurrentThread(aclrtDevResLimitType type, uint32_t *value)
 {
     enum blyi_acl_call call = BLYI_ACL_CALL_aclrtGetResInCurrentThread;
-    struct blyi_context *context;
+    struct blyi_card *card;
     if (value == NULL)
         return acl_null(aclrtGetResInCurrentThread, "value");
     aclError error = check_type(call, (int)type);
     if (error == ACL_SUCCESS)
-        error = blyi_acl_check_context(call, &context);
+        error = blyi_acl_check_card(call, &card);
     if (error != ACL_SUCCESS)
         return error;
     uint32_t n = used_stream != NULL ? limit_of_stream(used_stream, (int)type) : 0;
-    *value = n != 0 ? n : limit_of_card(blyi_context_card_ptr(context), (int)type);
+    *value = n != 0 ? n : limit_of_card(card, (int)type);
     return ACL_SUCCESS;
 }
 

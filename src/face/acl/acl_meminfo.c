@@ -16,6 +16,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/fail.h"
+#include "face/acl/alloc_pool.h"
 #include "face/acl/check.h"
 #include "face/acl/model.h"
 #include "face/acl/visible.h"
@@ -23,6 +25,7 @@
 #include "npu/mapping.h"
 #include "npu/memory.h"
 #include "npu/pinned.h"
+#include "npu/share.h"
 #include "npu/pointer.h"
 #include "npu/runtime.h"
 #include "npu/vmm.h"
@@ -115,6 +118,49 @@ aclError bly_acl_aclrtGetMemUsageInfo(int32_t deviceId, aclrtMemUsageInfo *memUs
     return ACL_SUCCESS;
 }
 
+static uint32_t place_of(const void *ptr, int card)
+{
+    struct blyi_import_info import;
+    struct blyi_mapping_info mapping;
+    int user = blyi_visible_user(card), for_card = card;
+    if (likely(user >= 0))
+        return (uint32_t)user;
+    if (blyi_import_find(ptr, &import))
+        for_card = import.for_card;
+    else if (blyi_mapping_find((uintptr_t)ptr, &mapping))
+        for_card = mapping.for_card;
+    return blyi_visible_place(card, for_card);
+}
+
+/* The block of a pool that is handed out at the address. */
+static bool find_pooled(const void *ptr, bly_pool_block *block)
+{
+    block->struct_size = sizeof(*block);
+    if (!blyi_alloc_pool_has(ptr))
+        return false;
+    bool found = bly_pool_find(ptr, block) == BLY_OK;
+    if (!found)
+        blyi_fail_clear();
+    return found;
+}
+
+/* The program's own mapping at the address, not a pool's. */
+static bool find_mapped(const void *ptr, struct blyi_mapping_info *mapping)
+{
+    struct blyi_reservation_info range;
+    return blyi_mapping_find((uintptr_t)ptr, mapping) && blyi_vmm_find((uintptr_t)ptr, &range) &&
+           !range.of_pool;
+}
+
+/* In a pool, and in no block that is handed out. */
+static bool lies_idle(const void *ptr)
+{
+    bly_pool_block block;
+    struct blyi_reservation_info range;
+    return blyi_alloc_pool_has(ptr) && !find_pooled(ptr, &block) &&
+           blyi_vmm_find((uintptr_t)ptr, &range) && range.of_pool;
+}
+
 aclError bly_acl_aclrtPointerGetAttributes(const void *ptr, aclrtPtrAttributes *attributes_out)
 {
     if (ptr == NULL || attributes_out == NULL)
@@ -122,11 +168,15 @@ aclError bly_acl_aclrtPointerGetAttributes(const void *ptr, aclrtPtrAttributes *
                           ptr == NULL ? "ptr" : "attributes");
     aclrtPtrAttributes found = {.location = {.type = ACL_MEM_LOCATION_TYPE_UNREGISTERED}};
     struct blyi_pointer_quick quick;
+    if (unlikely(lies_idle(ptr))) {
+        *attributes_out = found;
+        return ACL_SUCCESS;
+    }
     if (likely(blyi_pointer_quick(ptr, &quick) || blyi_pointer_partial(ptr, &quick))) {
         found.pageSize = (uint32_t)blyi_page_bytes(quick.page_kind);
         found.location.type =
             quick.card < 0 ? ACL_MEM_LOCATION_TYPE_HOST : ACL_MEM_LOCATION_TYPE_DEVICE;
-        found.location.id = quick.card < 0 ? 0 : (uint32_t)blyi_visible_user(quick.card);
+        found.location.id = quick.card < 0 ? 0 : place_of(ptr, quick.card);
         *attributes_out = found;
         return ACL_SUCCESS;
     }
@@ -134,10 +184,11 @@ aclError bly_acl_aclrtPointerGetAttributes(const void *ptr, aclrtPtrAttributes *
     bly_status status = bly_pointer_info(ptr, &info);
     if (status != BLY_OK)
         return acl_result(aclrtPointerGetAttributes, status);
-    bool is_live = info.kind == BLY_POINTER_CARD || info.kind == BLY_POINTER_MAPPED;
+    bool is_live = info.kind == BLY_POINTER_CARD || info.kind == BLY_POINTER_MAPPED ||
+                   info.kind == BLY_POINTER_IMPORTED;
     if (is_live && info.card >= 0) {
         found.location.type = ACL_MEM_LOCATION_TYPE_DEVICE;
-        found.location.id = (uint32_t)blyi_visible_user(info.card);
+        found.location.id = place_of(ptr, info.card);
     } else if (is_live || info.kind == BLY_POINTER_PINNED || info.kind == BLY_POINTER_REGISTERED) {
         found.location.type = ACL_MEM_LOCATION_TYPE_HOST;
     }
@@ -160,6 +211,8 @@ aclError bly_acl_aclrtMemGetAddressRange(void *ptr, void **pbase, size_t *psize)
     struct blyi_mem_block block;
     struct blyi_pinned_block pinned;
     struct blyi_mapping_info mapping;
+    struct blyi_import_info import;
+    bly_pool_block pooled;
     uintptr_t base;
     uint64_t size;
     if (blyi_mem_find(ptr, &block)) {
@@ -168,9 +221,15 @@ aclError bly_acl_aclrtMemGetAddressRange(void *ptr, void **pbase, size_t *psize)
     } else if (blyi_pinned_find(ptr, &pinned)) {
         base = pinned.address;
         size = pinned.rounded;
-    } else if (blyi_mapping_find((uintptr_t)ptr, &mapping)) {
+    } else if (find_pooled(ptr, &pooled)) {
+        base = (uintptr_t)pooled.address;
+        size = pooled.asked;
+    } else if (find_mapped(ptr, &mapping)) {
         base = mapping.address;
         size = mapping.size;
+    } else if (blyi_import_find(ptr, &import)) {
+        base = import.address;
+        size = import.size;
     } else {
         return acl_reject(aclrtMemGetAddressRange, ACL_ERROR_RT_PARAM_INVALID,
                           "ptr %p lies in no live allocation", ptr);
@@ -200,9 +259,11 @@ aclError bly_acl_aclrtCheckMemType(void **addrList, uint32_t size, uint32_t memT
     for (uint32_t i = 0; i < size && all != 0; i++) {
         struct blyi_mem_block block;
         struct blyi_reservation_info range;
-        all = ((memType & ACL_RT_MEM_TYPE_DEV) != 0 && blyi_mem_find(addrList[i], &block)) ||
+        bly_pool_block pooled;
+        all = ((memType & ACL_RT_MEM_TYPE_DEV) != 0 &&
+               (blyi_mem_find(addrList[i], &block) || find_pooled(addrList[i], &pooled))) ||
               ((memType & ACL_RT_MEM_TYPE_RSVD) != 0 &&
-               blyi_vmm_find((uintptr_t)addrList[i], &range));
+               blyi_vmm_find((uintptr_t)addrList[i], &range) && !range.of_pool);
     }
     *checkResult = all;
     return ACL_SUCCESS;

@@ -12,7 +12,11 @@
  */
 #include <inttypes.h>
 
+#include "base/clock.h"
 #include "base/log.h"
+#include "base/probe.h"
+#include "base/stat.h"
+#include "face/acl/alloc_pool.h"
 #include "face/acl/check.h"
 #include "face/acl/config.h"
 #include "npu/card.h"
@@ -67,6 +71,18 @@ static void tell_p2p_once(uint32_t policy)
                                 "aclrtMallocWithCfg takes huge ones");
 }
 
+/* Calls are timed where somebody listens. 0: nobody does. */
+static uint64_t time_begins(void)
+{
+    return blyi_probe_on(BLYI_PROBE_ALLOC) ? blyi_clock_ns() : 0;
+}
+
+static void time_ends(uint64_t began_ns)
+{
+    if (unlikely(began_ns != 0))
+        blyi_stat_add(BLYI_STAT_alloc_ns, blyi_clock_ns() - began_ns);
+}
+
 /* The common end: size is checked, the context is not. */
 static aclError allocate(enum blyi_acl_call call, struct blyi_mem_request *request, void **out)
 {
@@ -76,7 +92,12 @@ static aclError allocate(enum blyi_acl_call call, struct blyi_mem_request *reque
         error = blyi_acl_check_limit(call, request->rounded);
     if (error != ACL_SUCCESS)
         return error;
-    return blyi_acl_result(call, blyi_mem_alloc(card, request, out));
+    uint64_t began_ns = time_begins();
+    bly_status status = blyi_alloc_pool_takes(card, request)
+                            ? blyi_alloc_pool_alloc(card, request, out)
+                            : blyi_mem_alloc(card, request, out);
+    time_ends(began_ns);
+    return blyi_acl_result(call, status);
 }
 
 static aclError allocate_plain(enum blyi_acl_call call, void **out, size_t size,
@@ -188,12 +209,21 @@ aclError bly_acl_aclrtMallocForTaskScheduler(void **devPtr, size_t size,
                                 cfg, BLYI_MEM_LOW, ACL_SITE());
 }
 
+static bly_status free_memory(void *address, uint32_t site)
+{
+    return unlikely(blyi_alloc_pool_has(address)) ? blyi_alloc_pool_free(address, site)
+                                                  : blyi_mem_free(address, site);
+}
+
 aclError bly_acl_aclrtFree(void *devPtr)
 {
     uint32_t site = ACL_SITE();
     if (devPtr == NULL)
         return acl_null(aclrtFree, "devPtr");
-    return acl_result(aclrtFree, blyi_mem_free(devPtr, site));
+    uint64_t began_ns = time_begins();
+    bly_status status = free_memory(devPtr, site);
+    time_ends(began_ns);
+    return acl_result(aclrtFree, status);
 }
 
 aclError bly_acl_aclrtFreeWithDevSync(void *devPtr)
@@ -203,6 +233,6 @@ aclError bly_acl_aclrtFreeWithDevSync(void *devPtr)
         return acl_null(aclrtFreeWithDevSync, "devPtr");
     bly_status status = blyi_device_sync(0);
     if (status == BLY_OK)
-        status = blyi_mem_free(devPtr, site);
+        status = free_memory(devPtr, site);
     return acl_result(aclrtFreeWithDevSync, status);
 }

@@ -41,13 +41,13 @@ aclError bly_acl_aclrtDeviceCanAccessPeer(int32_t *canAccessPeer, int32_t device
 /* The current device and its peer. */
 static aclError check_peer(enum blyi_acl_call call, int64_t peer_id, int *card, int *peer)
 {
-    struct blyi_context *context;
-    aclError error = blyi_acl_check_context(call, &context);
+    struct blyi_card *here;
+    aclError error = blyi_acl_check_card(call, &here);
     if (error == ACL_SUCCESS)
         error = blyi_acl_check_device(call, peer_id, ACL_ERROR_RT_PARAM_INVALID, peer);
     if (error != ACL_SUCCESS)
         return error;
-    *card = blyi_context_card(context);
+    *card = here->id;
     if (*card == *peer)
         return blyi_acl_reject(call, ACL_ERROR_INVALID_PARAM,
                                "peer %" PRId64 " is the current device", peer_id);

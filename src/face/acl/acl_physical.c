@@ -13,11 +13,13 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "face/acl/alloc_pool.h"
 #include "face/acl/check.h"
 #include "face/acl/model.h"
 #include "face/acl/visible.h"
 #include "npu/card.h"
 #include "npu/physical.h"
+#include "npu/vmm.h"
 #include "npu/runtime.h"
 
 #define IS_DDR   1u
@@ -173,8 +175,11 @@ aclError bly_acl_aclrtMemRetainAllocationHandle(void *virPtr, aclrtDrvMemHandle 
     if (virPtr == NULL || handle == NULL)
         return acl_reject(aclrtMemRetainAllocationHandle, ACL_ERROR_INVALID_PARAM, "%s is NULL",
                           virPtr == NULL ? "virPtr" : "handle");
-    return acl_result(aclrtMemRetainAllocationHandle,
-                      blyi_physical_retain((uintptr_t)virPtr, handle));
+    uint32_t site = ACL_SITE();
+    bly_status status = blyi_alloc_pool_check_export(virPtr);
+    if (status == BLY_OK)
+        status = blyi_physical_retain((uintptr_t)virPtr, site, handle);
+    return acl_result(aclrtMemRetainAllocationHandle, status);
 }
 
 static aclrtMemAttr told_attribute(const struct blyi_physical_info *info)
@@ -203,7 +208,7 @@ aclError bly_acl_aclrtMemGetAllocationPropertiesFromHandle(aclrtDrvMemHandle han
                                  .memAttr = told_attribute(&info)};
     if (info.card >= 0) {
         told.location.type = ACL_MEM_LOCATION_TYPE_DEVICE;
-        told.location.id = (uint32_t)blyi_visible_user(info.card);
+        told.location.id = blyi_visible_place(info.card, info.for_card);
     } else {
         told.location.type =
             info.on_node ? ACL_MEM_LOCATION_TYPE_HOST_NUMA : ACL_MEM_LOCATION_TYPE_HOST;

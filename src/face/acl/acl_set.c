@@ -10,7 +10,9 @@
 #include "npu/memory.h"
 #include "npu/stream.h"
 
-/* The card and pinned host memory can be set; the CPU sets the rest itself. */
+/* Engines reach the card and pinned host memory. Only aclrtMemset, which writes in the caller's
+ * thread, also takes other host memory: the documentation calls that undefined, the vendor's driver
+ * does it, and the vendor's samples clear variables of theirs so. */
 static aclError check_place(enum blyi_acl_call call, const void *address, aclError code)
 {
     if (blyi_place_of(address, NULL) == BLYI_PLACE_HOST)
@@ -29,8 +31,6 @@ static aclError check_set(enum blyi_acl_call call, const void *address, size_t m
     if (error == ACL_SUCCESS && count > max)
         error = blyi_acl_reject(call, ACL_ERROR_RT_PARAM_INVALID, "count %zu is above maxCount %zu",
                                 count, max);
-    if (error == ACL_SUCCESS)
-        error = check_place(call, address, ACL_ERROR_RT_PARAM_INVALID);
     return error;
 }
 
@@ -41,7 +41,8 @@ aclError bly_acl_aclrtMemset(void *devPtr, size_t maxCount, int32_t value, size_
     aclError error = check_set(BLYI_ACL_CALL_aclrtMemset, devPtr, maxCount, count);
     if (error != ACL_SUCCESS)
         return error;
-    return acl_result(aclrtMemset, blyi_set_now(devPtr, (uint8_t)value, count));
+    return acl_result(aclrtMemset,
+                      blyi_set_now_at(devPtr, (uint8_t)value, count, ACL_SITE_IF_TOLD()));
 }
 
 aclError bly_acl_aclrtMemsetAsync(void *devPtr, size_t maxCount, int32_t value, size_t count,
@@ -51,6 +52,8 @@ aclError bly_acl_aclrtMemsetAsync(void *devPtr, size_t maxCount, int32_t value, 
         return ACL_SUCCESS;
     uint32_t site = ACL_SITE();
     aclError error = check_set(BLYI_ACL_CALL_aclrtMemsetAsync, devPtr, maxCount, count);
+    if (error == ACL_SUCCESS)
+        error = check_place(BLYI_ACL_CALL_aclrtMemsetAsync, devPtr, ACL_ERROR_RT_PARAM_INVALID);
     if (error != ACL_SUCCESS)
         return error;
     return acl_result(aclrtMemsetAsync,

@@ -7,10 +7,12 @@
 #include "face/acl/allocators.h"
 #include "face/acl/check.h"
 #include "face/acl/limits.h"
+#include "face/acl/pools.h"
 #include "face/acl/stream_attr.h"
 #include "face/acl/stream_config.h"
 #include "npu/card.h"
 #include "npu/stream.h"
+#include "npu/tally.h"
 
 aclError bly_acl_aclrtCreateStream(aclrtStream *stream)
 {
@@ -68,7 +70,7 @@ aclError bly_acl_aclrtDestroyStreamForce(aclrtStream stream)
 
 aclError bly_acl_aclrtSynchronizeStream(aclrtStream stream)
 {
-    return acl_result(aclrtSynchronizeStream, blyi_stream_sync(stream, 0));
+    return blyi_acl_synced(BLYI_ACL_CALL_aclrtSynchronizeStream, blyi_stream_sync(stream, 0));
 }
 
 aclError bly_acl_aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout)
@@ -78,7 +80,8 @@ aclError bly_acl_aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t t
                                             timeout, ACL_ERROR_RT_PARAM_INVALID, &timeout_ns);
     if (error != ACL_SUCCESS)
         return error;
-    return acl_result(aclrtSynchronizeStreamWithTimeout, blyi_stream_sync(stream, timeout_ns));
+    return blyi_acl_synced(BLYI_ACL_CALL_aclrtSynchronizeStreamWithTimeout,
+                           blyi_stream_sync(stream, timeout_ns));
 }
 
 aclError bly_acl_aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus *status)
@@ -131,7 +134,7 @@ aclError bly_acl_aclrtGetStreamAvailableNum(uint32_t *streamCount)
     aclError error = blyi_acl_check_card(BLYI_ACL_CALL_aclrtGetStreamAvailableNum, &card);
     if (error != ACL_SUCCESS)
         return error;
-    uint64_t used = __atomic_load_n(&card->n_streams, __ATOMIC_RELAXED);
+    uint64_t used = blyi_tally_used(card->id, BLYI_LIMIT_STREAMS);
     *streamCount = used < card->model.streams ? (uint32_t)(card->model.streams - used) : 0;
     return ACL_SUCCESS;
 }

@@ -3,7 +3,7 @@
  * acl_stream_attr.c - attributes of a stream.
  *
  *   failure mode    as aclrtSetStreamFailureMode, but not for a default stream
- *   overflow check  kept and read back; software kernels do not report overflow
+ *   overflow check  whether kernels are looked at for overflow (acl_overflow.c)
  *   user tag        kept and read back
  *   cache op info   kept and read back
  *   priority        that of the creation; another one is refused
@@ -27,17 +27,14 @@ struct attributes {
 static struct blyi_lock lock = BLYI_LOCK_INIT(BLYI_RANK_FACE);
 static struct blyi_map table; /* stream handle -> struct attributes; absent: all 0 */
 
+static bool any_overflow_check; /* atomic */
+
 /* The live stream that `stream` names, NULL being the default one of the context. */
 static aclError check_stream(enum blyi_acl_call call, aclrtStream *stream)
 {
     int32_t id;
-    if (*stream == NULL) {
-        struct blyi_context *context;
-        aclError error = blyi_acl_check_context(call, &context);
-        if (error == ACL_SUCCESS)
-            *stream = blyi_context_default_stream(context);
-        return error;
-    }
+    if (*stream == NULL)
+        return blyi_acl_check_default(call, stream, NULL);
     return blyi_acl_result(call, blyi_stream_id(*stream, &id));
 }
 
@@ -50,6 +47,18 @@ static struct attributes read_attributes(const void *stream)
         copy = *found;
     blyi_lock_drop(&lock);
     return copy;
+}
+
+bool blyi_acl_any_overflow_switch(void)
+{
+    return __atomic_load_n(&any_overflow_check, __ATOMIC_RELAXED);
+}
+
+bool blyi_acl_overflow_switch(void *stream)
+{
+    if (stream == NULL)
+        (void)blyi_context_here_default(&stream, NULL);
+    return read_attributes(stream).overflow_check != 0;
 }
 
 /* The attributes of a stream, made when there are none; NULL: no host memory. */
@@ -70,6 +79,8 @@ static struct attributes *find_or_make_locked(const void *stream)
 static aclError store(enum blyi_acl_call call, const void *stream, aclrtStreamAttr attr,
                       uint32_t value)
 {
+    if (attr == ACL_STREAM_ATTR_FLOAT_OVERFLOW_CHECK && value != 0)
+        __atomic_store_n(&any_overflow_check, true, __ATOMIC_RELAXED);
     blyi_lock_take(&lock);
     struct attributes *attributes = find_or_make_locked(stream);
     if (attributes != NULL && attr == ACL_STREAM_ATTR_FLOAT_OVERFLOW_CHECK)

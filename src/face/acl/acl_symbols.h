@@ -8,6 +8,11 @@
 #include <acl/acl_base_rt.h>
 #include <acl/acl_rt_allocator.h>
 #include <acl/acl_rt.h>
+#include <acl/acl_rt_memory_soma.h>
+#include <acl/acl_prof.h>
+#include <acl/acl_tdt.h>
+#include <acl/acl_tdt_queue.h>
+#include <acl/acl_rt_names.h>
 #include <base/acl_log.h>
 
 #define BLYI_ACL_SYMBOLS(X)                        \
@@ -37,6 +42,62 @@
     X(acllogRegisterCallback)                      \
     X(acllogUnregisterCallback)                    \
     X(acllogVaList)                                \
+    X(aclmdlRIAbort)                               \
+    X(aclmdlRIAddCondTask)                         \
+    X(aclmdlRIBindStream)                          \
+    X(aclmdlRIBuildBegin)                          \
+    X(aclmdlRIBuildEnd)                            \
+    X(aclmdlRICaptureBegin)                        \
+    X(aclmdlRICaptureEnd)                          \
+    X(aclmdlRICaptureGetInfo)                      \
+    X(aclmdlRICaptureTaskGrpBegin)                 \
+    X(aclmdlRICaptureTaskGrpEnd)                   \
+    X(aclmdlRICaptureTaskUpdateBegin)              \
+    X(aclmdlRICaptureTaskUpdateEnd)                \
+    X(aclmdlRICaptureThreadExchangeMode)           \
+    X(aclmdlRICaptureToModelRIBegin)               \
+    X(aclmdlRICondHandleCreate)                    \
+    X(aclmdlRICondHandleGetCondPtr)                \
+    X(aclmdlRIDebugJsonPrint)                      \
+    X(aclmdlRIDebugPrint)                          \
+    X(aclmdlRIDestroy)                             \
+    X(aclmdlRIDestroyRegisterCallback)             \
+    X(aclmdlRIDestroyUnregisterCallback)           \
+    X(aclmdlRIEndTask)                             \
+    X(aclmdlRIExecute)                             \
+    X(aclmdlRIExecuteAsync)                        \
+    X(aclmdlRIGetId)                               \
+    X(aclmdlRIGetName)                             \
+    X(aclmdlRIGetStreams)                          \
+    X(aclmdlRIGetTasksByStream)                    \
+    X(aclmdlRISetName)                             \
+    X(aclmdlRITaskDisable)                         \
+    X(aclmdlRITaskGetParams)                       \
+    X(aclmdlRITaskGetSeqId)                        \
+    X(aclmdlRITaskGetType)                         \
+    X(aclmdlRITaskSetParams)                       \
+    X(aclmdlRIUnbindStream)                        \
+    X(aclmdlRIUpdate)                              \
+    X(aclprofCreateConfig)                         \
+    X(aclprofCreateStamp)                          \
+    X(aclprofDestroyConfig)                        \
+    X(aclprofDestroyStamp)                         \
+    X(aclprofFinalize)                             \
+    X(aclprofInit)                                 \
+    X(aclprofMark)                                 \
+    X(aclprofMarkEx)                               \
+    X(aclprofPop)                                  \
+    X(aclprofPush)                                 \
+    X(aclprofRangePop)                             \
+    X(aclprofRangePushEx)                          \
+    X(aclprofRangeStart)                           \
+    X(aclprofRangeStop)                            \
+    X(aclprofSetStampTraceMessage)                 \
+    X(aclprofStart)                                \
+    X(aclprofStop)                                 \
+    X(aclprofStr2Id)                               \
+    X(aclrtActiveStream)                           \
+    X(aclrtAllocBuf)                               \
     X(aclrtAllocatorCreateDesc)                    \
     X(aclrtAllocatorDestroyDesc)                   \
     X(aclrtAllocatorGetByStream)                   \
@@ -47,12 +108,15 @@
     X(aclrtAllocatorSetGetAddrFromBlockFuncToDesc) \
     X(aclrtAllocatorSetObjToDesc)                  \
     X(aclrtAllocatorUnregister)                    \
+    X(aclrtAppendBufChain)                         \
     X(aclrtBinaryGetFunction)                      \
+    X(aclrtBinaryGetGlobal)                        \
     X(aclrtBinaryLoad)                             \
     X(aclrtBinaryLoadFromData)                     \
     X(aclrtBinaryLoadFromFile)                     \
     X(aclrtBinarySetExceptionCallback)             \
     X(aclrtBinaryUnLoad)                           \
+    X(aclrtCheckArchCompatibility)                 \
     X(aclrtCheckMemType)                           \
     X(aclrtCmoAsync)                               \
     X(aclrtCntNotifyCreate)                        \
@@ -61,11 +125,15 @@
     X(aclrtCntNotifyRecord)                        \
     X(aclrtCntNotifyReset)                         \
     X(aclrtCntNotifyWaitWithTimeout)               \
+    X(aclrtCopyBufRef)                             \
     X(aclrtCreateBinary)                           \
     X(aclrtCreateContext)                          \
     X(aclrtCreateEvent)                            \
     X(aclrtCreateEventExWithFlag)                  \
     X(aclrtCreateEventWithFlag)                    \
+    X(aclrtCreateGroupInfo)                        \
+    X(aclrtCreateLabel)                            \
+    X(aclrtCreateLabelList)                        \
     X(aclrtCreateNotify)                           \
     X(aclrtCreateStream)                           \
     X(aclrtCreateStreamConfigHandle)               \
@@ -77,6 +145,9 @@
     X(aclrtDestroyBinary)                          \
     X(aclrtDestroyContext)                         \
     X(aclrtDestroyEvent)                           \
+    X(aclrtDestroyGroupInfo)                       \
+    X(aclrtDestroyLabel)                           \
+    X(aclrtDestroyLabelList)                       \
     X(aclrtDestroyNotify)                          \
     X(aclrtDestroyStream)                          \
     X(aclrtDestroyStreamConfigHandle)              \
@@ -99,12 +170,22 @@
     X(aclrtExceptionInfoCallbackRegister)          \
     X(aclrtExceptionInfoCallbackUnregister)        \
     X(aclrtFree)                                   \
+    X(aclrtFreeBuf)                                \
     X(aclrtFreeHost)                               \
     X(aclrtFreeHostWithDevSync)                    \
     X(aclrtFreePhysical)                           \
     X(aclrtFreeWithDevSync)                        \
+    X(aclrtFunctionGetAvailDynUbufPerBlock)        \
     X(aclrtFunctionGetBinary)                      \
+    X(aclrtFunctionGetParamCount)                  \
+    X(aclrtFunctionGetParamInfo)                   \
+    X(aclrtGetAllGroupInfo)                        \
     X(aclrtGetArgsFromExceptionInfo)               \
+    X(aclrtGetBufChainNum)                         \
+    X(aclrtGetBufData)                             \
+    X(aclrtGetBufDataLen)                          \
+    X(aclrtGetBufFromChain)                        \
+    X(aclrtGetBufUserData)                         \
     X(aclrtGetCurrentContext)                      \
     X(aclrtGetDevice)                              \
     X(aclrtGetDeviceCapability)                    \
@@ -119,14 +200,20 @@
     X(aclrtGetErrorVerbose)                        \
     X(aclrtGetEventAvailNum)                       \
     X(aclrtGetEventId)                             \
+    X(aclrtGetFloatOverflowStatus)                 \
     X(aclrtGetFuncHandleFromExceptionInfo)         \
+    X(aclrtGetFunctionAddr)                        \
     X(aclrtGetFunctionName)                        \
+    X(aclrtGetFunctionSize)                        \
+    X(aclrtGetGroupCount)                          \
+    X(aclrtGetGroupInfoDetail)                     \
     X(aclrtGetLastError)                           \
     X(aclrtGetLogicDevIdByPhyDevId)                \
     X(aclrtGetLogicDevIdByUserDevId)               \
     X(aclrtGetMemInfo)                             \
     X(aclrtGetMemUceInfo)                          \
     X(aclrtGetMemUsageInfo)                        \
+    X(aclrtGetMemcpyDescSize)                      \
     X(aclrtGetNotifyId)                            \
     X(aclrtGetOpExecuteTimeout)                    \
     X(aclrtGetOpTimeOutInterval)                   \
@@ -154,16 +241,28 @@
     X(aclrtHostRegister)                           \
     X(aclrtHostRegisterV2)                         \
     X(aclrtHostUnregister)                         \
+    X(aclrtIpcGetEventHandle)                      \
+    X(aclrtIpcMemClose)                            \
+    X(aclrtIpcMemGetExportKey)                     \
+    X(aclrtIpcMemImportByKey)                      \
+    X(aclrtIpcMemImportPidInterServer)             \
+    X(aclrtIpcMemSetAttr)                          \
+    X(aclrtIpcMemSetImportPid)                     \
+    X(aclrtIpcOpenEventHandle)                     \
     X(aclrtKernelArgsAppend)                       \
     X(aclrtKernelArgsAppendPlaceHolder)            \
     X(aclrtKernelArgsFinalize)                     \
+    X(aclrtKernelArgsGetHandleMemSize)             \
+    X(aclrtKernelArgsGetMemSize)                   \
     X(aclrtKernelArgsGetPlaceHolderBuffer)         \
     X(aclrtKernelArgsInit)                         \
+    X(aclrtKernelArgsInitByUserMem)                \
     X(aclrtKernelArgsParaUpdate)                   \
     X(aclrtLaunchCallback)                         \
     X(aclrtLaunchHostFunc)                         \
     X(aclrtLaunchKernel)                           \
     X(aclrtLaunchKernelV2)                         \
+    X(aclrtLaunchKernelWithArgsArray)              \
     X(aclrtLaunchKernelWithConfig)                 \
     X(aclrtLaunchKernelWithHostArgs)               \
     X(aclrtMalloc)                                 \
@@ -175,24 +274,39 @@
     X(aclrtMallocPhysical)                         \
     X(aclrtMallocWithCfg)                          \
     X(aclrtMapMem)                                 \
+    X(aclrtMemExportToShareableHandle)             \
+    X(aclrtMemExportToShareableHandleV2)           \
     X(aclrtMemFlush)                               \
     X(aclrtMemGetAccess)                           \
     X(aclrtMemGetAddressRange)                     \
     X(aclrtMemGetAllocationGranularity)            \
     X(aclrtMemGetAllocationPropertiesFromHandle)   \
+    X(aclrtMemImportFromShareableHandle)           \
+    X(aclrtMemImportFromShareableHandleV2)         \
     X(aclrtMemInvalidate)                          \
     X(aclrtMemMapNoAccess)                         \
     X(aclrtMemMapSelectedLink)                     \
     X(aclrtMemMapSetLink)                          \
     X(aclrtMemP2PMap)                              \
+    X(aclrtMemPoolCreate)                          \
+    X(aclrtMemPoolDestroy)                         \
+    X(aclrtMemPoolFreeAsync)                       \
+    X(aclrtMemPoolGetAttr)                         \
+    X(aclrtMemPoolMallocAsync)                     \
+    X(aclrtMemPoolSetAttr)                         \
+    X(aclrtMemPoolTrimTo)                          \
     X(aclrtMemRetainAllocationHandle)              \
     X(aclrtMemSetAccess)                           \
+    X(aclrtMemSetPidToShareableHandle)             \
+    X(aclrtMemSetPidToShareableHandleV2)           \
     X(aclrtMemUceRepair)                           \
     X(aclrtMemcpy)                                 \
     X(aclrtMemcpy2d)                               \
     X(aclrtMemcpy2dAsync)                          \
     X(aclrtMemcpyAsync)                            \
     X(aclrtMemcpyAsyncWithCondition)               \
+    X(aclrtMemcpyAsyncWithDesc)                    \
+    X(aclrtMemcpyAsyncWithOffset)                  \
     X(aclrtMemcpyBatch)                            \
     X(aclrtMemcpyBatchAsync)                       \
     X(aclrtMemcpyBatchAsyncV2)                     \
@@ -202,14 +316,22 @@
     X(aclrtMemsetD32)                              \
     X(aclrtMemsetD32Async)                         \
     X(aclrtNotifyBatchReset)                       \
+    X(aclrtNotifyGetExportKey)                     \
+    X(aclrtNotifyImportByKey)                      \
+    X(aclrtNotifySetImportPid)                     \
+    X(aclrtNotifySetImportPidInterServer)          \
+    X(aclrtNpuClearFloatOverFlowStatus)            \
+    X(aclrtNpuGetFloatOverFlowStatus)              \
     X(aclrtPeekAtLastError)                        \
     X(aclrtPersistentTaskClean)                    \
     X(aclrtPointerGetAttributes)                   \
+    X(aclrtProcessHostFunc)                        \
     X(aclrtProcessReport)                          \
     X(aclrtQueryDeviceStatus)                      \
     X(aclrtQueryEvent)                             \
     X(aclrtQueryEventStatus)                       \
     X(aclrtQueryEventWaitStatus)                   \
+    X(aclrtRandomNumAsync)                         \
     X(aclrtRecordEvent)                            \
     X(aclrtRecordEventWithFlag)                    \
     X(aclrtRecordNotify)                           \
@@ -225,14 +347,20 @@
     X(aclrtResetDeviceForce)                       \
     X(aclrtResetDeviceResLimit)                    \
     X(aclrtResetEvent)                             \
+    X(aclrtResetFloatOverflowStatus)               \
     X(aclrtResetOverflowStatus)                    \
     X(aclrtResetStreamResLimit)                    \
+    X(aclrtSetBufDataLen)                          \
+    X(aclrtSetBufUserData)                         \
     X(aclrtSetCurrentContext)                      \
     X(aclrtSetDevice)                              \
     X(aclrtSetDeviceResLimit)                      \
     X(aclrtSetDeviceSatMode)                       \
     X(aclrtSetDeviceTaskAbortCallback)             \
     X(aclrtSetExceptionInfoCallback)               \
+    X(aclrtSetGroup)                               \
+    X(aclrtSetLabel)                               \
+    X(aclrtSetMemcpyDesc)                          \
     X(aclrtSetOpExecuteTimeOut)                    \
     X(aclrtSetOpExecuteTimeOutV2)                  \
     X(aclrtSetOpExecuteTimeOutWithMs)              \
@@ -244,6 +372,12 @@
     X(aclrtSetStreamResLimit)                      \
     X(aclrtSetSysParamOpt)                         \
     X(aclrtSetTsDevice)                            \
+    X(aclrtSnapShotCallbackRegister)               \
+    X(aclrtSnapShotCallbackUnregister)             \
+    X(aclrtSnapShotProcessBackup)                  \
+    X(aclrtSnapShotProcessLock)                    \
+    X(aclrtSnapShotProcessRestore)                 \
+    X(aclrtSnapShotProcessUnlock)                  \
     X(aclrtStreamAbort)                            \
     X(aclrtStreamGetFlags)                         \
     X(aclrtStreamGetId)                            \
@@ -253,13 +387,17 @@
     X(aclrtStreamWaitEvent)                        \
     X(aclrtStreamWaitEventWithFlag)                \
     X(aclrtStreamWaitEventWithTimeout)             \
+    X(aclrtSubscribeHostFunc)                      \
     X(aclrtSubscribeReport)                        \
+    X(aclrtSwitchLabelByIndex)                     \
+    X(aclrtSwitchStream)                           \
     X(aclrtSynchronizeDevice)                      \
     X(aclrtSynchronizeDeviceWithTimeout)           \
     X(aclrtSynchronizeEvent)                       \
     X(aclrtSynchronizeEventWithTimeout)            \
     X(aclrtSynchronizeStream)                      \
     X(aclrtSynchronizeStreamWithTimeout)           \
+    X(aclrtUnSubscribeHostFunc)                    \
     X(aclrtUnSubscribeReport)                      \
     X(aclrtUnmapMem)                               \
     X(aclrtUnuseStreamResInCurrentThread)          \
@@ -269,7 +407,75 @@
     X(aclrtWaitAndResetNotify)                     \
     X(aclsysGetCANNVersion)                        \
     X(aclsysGetVersionNum)                         \
-    X(aclsysGetVersionStr)
+    X(aclsysGetVersionStr)                         \
+    X(acltdtAddDataItem)                           \
+    X(acltdtAddQueueRoute)                         \
+    X(acltdtAllocBuf)                              \
+    X(acltdtAppendBufChain)                        \
+    X(acltdtBindQueueRoutes)                       \
+    X(acltdtCleanChannel)                          \
+    X(acltdtCopyBufRef)                            \
+    X(acltdtCreateChannelWithCapacity)             \
+    X(acltdtCreateDataItem)                        \
+    X(acltdtCreateDataset)                         \
+    X(acltdtCreateQueue)                           \
+    X(acltdtCreateQueueAttr)                       \
+    X(acltdtCreateQueueRoute)                      \
+    X(acltdtCreateQueueRouteList)                  \
+    X(acltdtCreateQueueRouteQueryInfo)             \
+    X(acltdtDequeue)                               \
+    X(acltdtDequeueData)                           \
+    X(acltdtDestroyChannel)                        \
+    X(acltdtDestroyDataItem)                       \
+    X(acltdtDestroyDataset)                        \
+    X(acltdtDestroyQueue)                          \
+    X(acltdtDestroyQueueAttr)                      \
+    X(acltdtDestroyQueueRoute)                     \
+    X(acltdtDestroyQueueRouteList)                 \
+    X(acltdtDestroyQueueRouteQueryInfo)            \
+    X(acltdtEnqueue)                               \
+    X(acltdtEnqueueData)                           \
+    X(acltdtFreeBuf)                               \
+    X(acltdtGetBufChainNum)                        \
+    X(acltdtGetBufData)                            \
+    X(acltdtGetBufDataLen)                         \
+    X(acltdtGetBufFromChain)                       \
+    X(acltdtGetBufUserData)                        \
+    X(acltdtGetDataAddrFromItem)                   \
+    X(acltdtGetDataItem)                           \
+    X(acltdtGetDataSizeFromItem)                   \
+    X(acltdtGetDataTypeFromItem)                   \
+    X(acltdtGetDatasetName)                        \
+    X(acltdtGetDatasetSize)                        \
+    X(acltdtGetDimNumFromItem)                     \
+    X(acltdtGetDimsFromItem)                       \
+    X(acltdtGetQueueAttr)                          \
+    X(acltdtGetQueueRoute)                         \
+    X(acltdtGetQueueRouteNum)                      \
+    X(acltdtGetQueueRouteParam)                    \
+    X(acltdtGetSliceInfoFromItem)                  \
+    X(acltdtGetTensorTypeFromItem)                 \
+    X(acltdtQueryChannelSize)                      \
+    X(acltdtQueryQueueRoutes)                      \
+    X(acltdtReceiveTensor)                         \
+    X(acltdtSendTensor)                            \
+    X(acltdtSetBufDataLen)                         \
+    X(acltdtSetBufUserData)                        \
+    X(acltdtSetQueueAttr)                          \
+    X(acltdtSetQueueRouteQueryInfo)                \
+    X(acltdtStopChannel)                           \
+    X(acltdtUnbindQueueRoutes)                     \
+    X(rtDeviceGetBareTgid)                         \
+    X(rtDisableP2P)                                \
+    X(rtEnableP2P)                                 \
+    X(rtGetDeviceInfo)                             \
+    X(rtGetLogicDevIdByUserDevId)                  \
+    X(rtIpcCloseMemory)                            \
+    X(rtIpcDestroyMemoryName)                      \
+    X(rtIpcOpenMemory)                             \
+    X(rtIpcSetMemoryName)                          \
+    X(rtMemcpyAsyncWithoutCheckKind)               \
+    X(rtSetIpcMemorySuperPodPid)
 
 #pragma GCC visibility push(default)
 void bly_acl_aclAppLog(aclLogLevel logLevel, const char *func, const char *file, uint32_t line,
@@ -306,6 +512,71 @@ int32_t bly_acl_acllogRegisterCallback(acllogRecordCallback callbackFunc, void *
                                        acllogCallbackHandle *callbackHandle);
 int32_t bly_acl_acllogUnregisterCallback(acllogCallbackHandle callback);
 void bly_acl_acllogVaList(int32_t moduleId, int32_t level, const char *fmt, va_list list);
+aclError bly_acl_aclmdlRIAbort(aclmdlRI modelRI);
+aclError bly_acl_aclmdlRIAddCondTask(aclmdlRICondTaskParams params, aclrtStream stream,
+                                     uint32_t flags);
+aclError bly_acl_aclmdlRIBindStream(aclmdlRI modelRI, aclrtStream stream, uint32_t flag);
+aclError bly_acl_aclmdlRIBuildBegin(aclmdlRI *modelRI, uint32_t flag);
+aclError bly_acl_aclmdlRIBuildEnd(aclmdlRI modelRI, void *reserve);
+aclError bly_acl_aclmdlRICaptureBegin(aclrtStream stream, aclmdlRICaptureMode mode);
+aclError bly_acl_aclmdlRICaptureEnd(aclrtStream stream, aclmdlRI *modelRI);
+aclError bly_acl_aclmdlRICaptureGetInfo(aclrtStream stream, aclmdlRICaptureStatus *status,
+                                        aclmdlRI *modelRI);
+aclError bly_acl_aclmdlRICaptureTaskGrpBegin(aclrtStream stream);
+aclError bly_acl_aclmdlRICaptureTaskGrpEnd(aclrtStream stream, aclrtTaskGrp *handle);
+aclError bly_acl_aclmdlRICaptureTaskUpdateBegin(aclrtStream stream, aclrtTaskGrp handle);
+aclError bly_acl_aclmdlRICaptureTaskUpdateEnd(aclrtStream stream);
+aclError bly_acl_aclmdlRICaptureThreadExchangeMode(aclmdlRICaptureMode *mode);
+aclError bly_acl_aclmdlRICaptureToModelRIBegin(aclrtStream stream, aclmdlRI modelRI,
+                                               aclmdlRICaptureMode mode);
+aclError bly_acl_aclmdlRICondHandleCreate(aclmdlRI modelRI, uint32_t defaultLaunchValue,
+                                          aclmdlRICondHandleFlag flag, aclmdlRICondHandle *handle);
+aclError bly_acl_aclmdlRICondHandleGetCondPtr(aclmdlRICondHandle handle, uint64_t **ptr);
+aclError bly_acl_aclmdlRIDebugJsonPrint(aclmdlRI modelRI, const char *path, uint32_t flags);
+aclError bly_acl_aclmdlRIDebugPrint(aclmdlRI modelRI);
+aclError bly_acl_aclmdlRIDestroy(aclmdlRI modelRI);
+aclError bly_acl_aclmdlRIDestroyRegisterCallback(aclmdlRI modelRI, aclrtCallback func,
+                                                 void *userData);
+aclError bly_acl_aclmdlRIDestroyUnregisterCallback(aclmdlRI modelRI, aclrtCallback func);
+aclError bly_acl_aclmdlRIEndTask(aclmdlRI modelRI, aclrtStream stream);
+aclError bly_acl_aclmdlRIExecute(aclmdlRI modelRI, int32_t timeout);
+aclError bly_acl_aclmdlRIExecuteAsync(aclmdlRI modelRI, aclrtStream stream);
+aclError bly_acl_aclmdlRIGetId(aclmdlRI modelRI, uint32_t *modelRIId);
+aclError bly_acl_aclmdlRIGetName(aclmdlRI modelRI, uint32_t maxLen, char *name);
+aclError bly_acl_aclmdlRIGetStreams(aclmdlRI modelRI, aclrtStream *streams, uint32_t *numStreams);
+aclError bly_acl_aclmdlRIGetTasksByStream(aclrtStream stream, aclmdlRITask *tasks,
+                                          uint32_t *numTasks);
+aclError bly_acl_aclmdlRISetName(aclmdlRI modelRI, const char *name);
+aclError bly_acl_aclmdlRITaskDisable(aclmdlRITask task);
+aclError bly_acl_aclmdlRITaskGetParams(aclmdlRITask task, aclmdlRITaskParams *params);
+aclError bly_acl_aclmdlRITaskGetSeqId(aclmdlRITask task, uint32_t *id);
+aclError bly_acl_aclmdlRITaskGetType(aclmdlRITask task, aclmdlRITaskType *type);
+aclError bly_acl_aclmdlRITaskSetParams(aclmdlRITask task, aclmdlRITaskParams *params);
+aclError bly_acl_aclmdlRIUnbindStream(aclmdlRI modelRI, aclrtStream stream);
+aclError bly_acl_aclmdlRIUpdate(aclmdlRI modelRI);
+aclprofConfig *bly_acl_aclprofCreateConfig(uint32_t *deviceIdList, uint32_t deviceNums,
+                                           aclprofAicoreMetrics aicoreMetrics,
+                                           const aclprofAicoreEvents *aicoreEvents,
+                                           uint64_t dataTypeConfig);
+void *bly_acl_aclprofCreateStamp(void);
+aclError bly_acl_aclprofDestroyConfig(const aclprofConfig *profilerConfig);
+void bly_acl_aclprofDestroyStamp(void *stamp);
+aclError bly_acl_aclprofFinalize(void);
+aclError bly_acl_aclprofInit(const char *profilerResultPath, size_t length);
+aclError bly_acl_aclprofMark(void *stamp);
+aclError bly_acl_aclprofMarkEx(const char *msg, size_t msgLen, aclrtStream stream);
+aclError bly_acl_aclprofPop(void);
+aclError bly_acl_aclprofPush(void *stamp);
+aclError bly_acl_aclprofRangePop(void);
+aclError bly_acl_aclprofRangePushEx(aclprofEventAttributes *attr);
+aclError bly_acl_aclprofRangeStart(void *stamp, uint32_t *rangeId);
+aclError bly_acl_aclprofRangeStop(uint32_t rangeId);
+aclError bly_acl_aclprofSetStampTraceMessage(void *stamp, const char *msg, uint32_t msgLen);
+aclError bly_acl_aclprofStart(const aclprofConfig *profilerConfig);
+aclError bly_acl_aclprofStop(const aclprofConfig *profilerConfig);
+uint64_t bly_acl_aclprofStr2Id(const char *message);
+aclError bly_acl_aclrtActiveStream(aclrtStream activeStream, aclrtStream stream);
+aclError bly_acl_aclrtAllocBuf(aclrtMbuf *buf, size_t size);
 aclrtAllocatorDesc bly_acl_aclrtAllocatorCreateDesc(void);
 aclError bly_acl_aclrtAllocatorDestroyDesc(aclrtAllocatorDesc allocatorDesc);
 aclError bly_acl_aclrtAllocatorGetByStream(aclrtStream stream, aclrtAllocatorDesc *allocatorDesc,
@@ -326,8 +597,11 @@ aclError bly_acl_aclrtAllocatorSetGetAddrFromBlockFuncToDesc(aclrtAllocatorDesc 
 aclError bly_acl_aclrtAllocatorSetObjToDesc(aclrtAllocatorDesc allocatorDesc,
                                             aclrtAllocator allocator);
 aclError bly_acl_aclrtAllocatorUnregister(aclrtStream stream);
+aclError bly_acl_aclrtAppendBufChain(aclrtMbuf headBuf, aclrtMbuf buf);
 aclError bly_acl_aclrtBinaryGetFunction(const aclrtBinHandle binHandle, const char *kernelName,
                                         aclrtFuncHandle *funcHandle);
+aclError bly_acl_aclrtBinaryGetGlobal(aclrtBinHandle binHandle, const char *name, void **dptr,
+                                      size_t *size);
 aclError bly_acl_aclrtBinaryLoad(const aclrtBinary binary, aclrtBinHandle *binHandle);
 aclError bly_acl_aclrtBinaryLoadFromData(const void *data, size_t length,
                                          const aclrtBinaryLoadOptions *options,
@@ -337,6 +611,7 @@ aclError bly_acl_aclrtBinaryLoadFromFile(const char *binPath, aclrtBinaryLoadOpt
 aclError bly_acl_aclrtBinarySetExceptionCallback(aclrtBinHandle binHandle,
                                                  aclrtOpExceptionCallback callback, void *userData);
 aclError bly_acl_aclrtBinaryUnLoad(aclrtBinHandle binHandle);
+aclError bly_acl_aclrtCheckArchCompatibility(const char *socVersion, int32_t *canCompatible);
 aclError bly_acl_aclrtCheckMemType(void **addrList, uint32_t size, uint32_t memType,
                                    uint32_t *checkResult, uint32_t reserve);
 aclError bly_acl_aclrtCmoAsync(void *src, size_t size, aclrtCmoType cmoType, aclrtStream stream);
@@ -348,11 +623,15 @@ aclError bly_acl_aclrtCntNotifyRecord(aclrtCntNotify cntNotify, aclrtStream stre
 aclError bly_acl_aclrtCntNotifyReset(aclrtCntNotify cntNotify, aclrtStream stream);
 aclError bly_acl_aclrtCntNotifyWaitWithTimeout(aclrtCntNotify cntNotify, aclrtStream stream,
                                                aclrtCntNotifyWaitInfo *info);
+aclError bly_acl_aclrtCopyBufRef(const aclrtMbuf buf, aclrtMbuf *newBuf);
 aclrtBinary bly_acl_aclrtCreateBinary(const void *data, size_t dataLen);
 aclError bly_acl_aclrtCreateContext(aclrtContext *context, int32_t deviceId);
 aclError bly_acl_aclrtCreateEvent(aclrtEvent *event);
 aclError bly_acl_aclrtCreateEventExWithFlag(aclrtEvent *event, uint32_t flag);
 aclError bly_acl_aclrtCreateEventWithFlag(aclrtEvent *event, uint32_t flag);
+aclrtGroupInfo *bly_acl_aclrtCreateGroupInfo(void);
+aclError bly_acl_aclrtCreateLabel(aclrtLabel *label);
+aclError bly_acl_aclrtCreateLabelList(aclrtLabel *labels, size_t num, aclrtLabelList *labelList);
 aclError bly_acl_aclrtCreateNotify(aclrtNotify *notify, uint64_t flag);
 aclError bly_acl_aclrtCreateStream(aclrtStream *stream);
 aclrtStreamConfigHandle *bly_acl_aclrtCreateStreamConfigHandle(void);
@@ -364,6 +643,9 @@ aclError bly_acl_aclrtCtxSetSysParamOpt(aclSysParamOpt opt, int64_t value);
 aclError bly_acl_aclrtDestroyBinary(aclrtBinary binary);
 aclError bly_acl_aclrtDestroyContext(aclrtContext context);
 aclError bly_acl_aclrtDestroyEvent(aclrtEvent event);
+aclError bly_acl_aclrtDestroyGroupInfo(aclrtGroupInfo *groupInfo);
+aclError bly_acl_aclrtDestroyLabel(aclrtLabel label);
+aclError bly_acl_aclrtDestroyLabelList(aclrtLabelList labelList);
 aclError bly_acl_aclrtDestroyNotify(aclrtNotify notify);
 aclError bly_acl_aclrtDestroyStream(aclrtStream stream);
 aclError bly_acl_aclrtDestroyStreamConfigHandle(aclrtStreamConfigHandle *handle);
@@ -389,14 +671,27 @@ aclError bly_acl_aclrtEventGetTimestamp(aclrtEvent event, uint64_t *timestamp);
 aclError bly_acl_aclrtExceptionInfoCallbackRegister(aclrtExceptionInfoCallback callback);
 aclError bly_acl_aclrtExceptionInfoCallbackUnregister(aclrtExceptionInfoCallback callback);
 aclError bly_acl_aclrtFree(void *devPtr);
+aclError bly_acl_aclrtFreeBuf(aclrtMbuf buf);
 aclError bly_acl_aclrtFreeHost(void *hostPtr);
 aclError bly_acl_aclrtFreeHostWithDevSync(void *hostPtr);
 aclError bly_acl_aclrtFreePhysical(aclrtDrvMemHandle handle);
 aclError bly_acl_aclrtFreeWithDevSync(void *devPtr);
+aclError bly_acl_aclrtFunctionGetAvailDynUbufPerBlock(void *func, uint32_t flags,
+                                                      size_t *dynamicUbufSize);
 aclError bly_acl_aclrtFunctionGetBinary(const aclrtFuncHandle funcHandle,
                                         aclrtBinHandle *binHandle);
+aclError bly_acl_aclrtFunctionGetParamCount(const void *func, size_t *paramCount);
+aclError bly_acl_aclrtFunctionGetParamInfo(const void *func, size_t paramIndex, size_t *paramOffset,
+                                           size_t *paramSize);
+aclError bly_acl_aclrtGetAllGroupInfo(aclrtGroupInfo *groupInfo);
 aclError bly_acl_aclrtGetArgsFromExceptionInfo(const aclrtExceptionInfo *info, void **devArgsPtr,
                                                uint32_t *devArgsLen);
+aclError bly_acl_aclrtGetBufChainNum(aclrtMbuf headBuf, uint32_t *num);
+aclError bly_acl_aclrtGetBufData(const aclrtMbuf buf, void **dataPtr, size_t *size);
+aclError bly_acl_aclrtGetBufDataLen(aclrtMbuf buf, size_t *len);
+aclError bly_acl_aclrtGetBufFromChain(aclrtMbuf headBuf, uint32_t index, aclrtMbuf *buf);
+aclError bly_acl_aclrtGetBufUserData(const aclrtMbuf buf, void *dataPtr, size_t size,
+                                     size_t offset);
 aclError bly_acl_aclrtGetCurrentContext(aclrtContext *context);
 aclError bly_acl_aclrtGetDevice(int32_t *deviceId);
 aclError bly_acl_aclrtGetDeviceCapability(int32_t deviceId, aclrtDevFeatureType devFeatureType,
@@ -414,9 +709,17 @@ uint32_t bly_acl_aclrtGetErrorCodeFromExceptionInfo(const aclrtExceptionInfo *in
 aclError bly_acl_aclrtGetErrorVerbose(int32_t deviceId, aclrtErrorInfo *errorInfo);
 aclError bly_acl_aclrtGetEventAvailNum(uint32_t *eventCount);
 aclError bly_acl_aclrtGetEventId(aclrtEvent event, uint32_t *eventId);
+aclError bly_acl_aclrtGetFloatOverflowStatus(void *outputAddr, uint64_t outputSize,
+                                             aclrtStream stream);
 aclError bly_acl_aclrtGetFuncHandleFromExceptionInfo(const aclrtExceptionInfo *info,
                                                      aclrtFuncHandle *func);
+aclError bly_acl_aclrtGetFunctionAddr(aclrtFuncHandle funcHandle, void **aicAddr, void **aivAddr);
 aclError bly_acl_aclrtGetFunctionName(aclrtFuncHandle funcHandle, uint32_t maxLen, char *name);
+aclError bly_acl_aclrtGetFunctionSize(aclrtFuncHandle funcHandle, size_t *aicSize, size_t *aivSize);
+aclError bly_acl_aclrtGetGroupCount(uint32_t *count);
+aclError bly_acl_aclrtGetGroupInfoDetail(const aclrtGroupInfo *groupInfo, int32_t groupIndex,
+                                         aclrtGroupAttr attr, void *attrValue, size_t valueLen,
+                                         size_t *paramRetSize);
 aclError bly_acl_aclrtGetLastError(aclrtLastErrLevel level);
 aclError bly_acl_aclrtGetLogicDevIdByPhyDevId(const int32_t phyDevId, int32_t *const logicDevId);
 aclError bly_acl_aclrtGetLogicDevIdByUserDevId(const int32_t userDevid, int32_t *const logicDevId);
@@ -425,6 +728,7 @@ aclError bly_acl_aclrtGetMemUceInfo(int32_t deviceId, aclrtMemUceInfo *memUceInf
                                     size_t arraySize, size_t *retSize);
 aclError bly_acl_aclrtGetMemUsageInfo(int32_t deviceId, aclrtMemUsageInfo *memUsageInfo,
                                       size_t inputNum, size_t *outputNum);
+aclError bly_acl_aclrtGetMemcpyDescSize(aclrtMemcpyKind kind, size_t *descSize);
 aclError bly_acl_aclrtGetNotifyId(aclrtNotify notify, uint32_t *notifyId);
 aclError bly_acl_aclrtGetOpExecuteTimeout(uint32_t *const timeoutMs);
 aclError bly_acl_aclrtGetOpTimeOutInterval(uint64_t *interval);
@@ -457,15 +761,31 @@ aclError bly_acl_aclrtHostRegister(void *ptr, uint64_t size, aclrtHostRegisterTy
                                    void **devPtr);
 aclError bly_acl_aclrtHostRegisterV2(void *ptr, uint64_t size, uint32_t flag);
 aclError bly_acl_aclrtHostUnregister(void *ptr);
+aclError bly_acl_aclrtIpcGetEventHandle(aclrtEvent event, aclrtIpcEventHandle *handle);
+aclError bly_acl_aclrtIpcMemClose(const char *key);
+aclError bly_acl_aclrtIpcMemGetExportKey(void *devPtr, size_t size, char *key, size_t len,
+                                         uint64_t flags);
+aclError bly_acl_aclrtIpcMemImportByKey(void **devPtr, const char *key, uint64_t flags);
+aclError bly_acl_aclrtIpcMemImportPidInterServer(const char *key, aclrtServerPid *serverPids,
+                                                 size_t num);
+aclError bly_acl_aclrtIpcMemSetAttr(const char *key, aclrtIpcMemAttrType type, uint64_t attr);
+aclError bly_acl_aclrtIpcMemSetImportPid(const char *key, int32_t *pid, size_t num);
+aclError bly_acl_aclrtIpcOpenEventHandle(aclrtIpcEventHandle handle, aclrtEvent *event);
 aclError bly_acl_aclrtKernelArgsAppend(aclrtArgsHandle argsHandle, void *param, size_t paramSize,
                                        aclrtParamHandle *paramHandle);
 aclError bly_acl_aclrtKernelArgsAppendPlaceHolder(aclrtArgsHandle argsHandle,
                                                   aclrtParamHandle *paramHandle);
 aclError bly_acl_aclrtKernelArgsFinalize(aclrtArgsHandle argsHandle);
+aclError bly_acl_aclrtKernelArgsGetHandleMemSize(aclrtFuncHandle funcHandle, size_t *memSize);
+aclError bly_acl_aclrtKernelArgsGetMemSize(aclrtFuncHandle funcHandle, size_t userArgsSize,
+                                           size_t *actualArgsSize);
 aclError bly_acl_aclrtKernelArgsGetPlaceHolderBuffer(aclrtArgsHandle argsHandle,
                                                      aclrtParamHandle paramHandle, size_t dataSize,
                                                      void **bufferAddr);
 aclError bly_acl_aclrtKernelArgsInit(aclrtFuncHandle funcHandle, aclrtArgsHandle *argsHandle);
+aclError bly_acl_aclrtKernelArgsInitByUserMem(aclrtFuncHandle funcHandle,
+                                              aclrtArgsHandle argsHandle, void *userHostMem,
+                                              size_t actualArgsSize);
 aclError bly_acl_aclrtKernelArgsParaUpdate(aclrtArgsHandle argsHandle, aclrtParamHandle paramHandle,
                                            void *param, size_t paramSize);
 aclError bly_acl_aclrtLaunchCallback(aclrtCallback fn, void *userData,
@@ -476,6 +796,8 @@ aclError bly_acl_aclrtLaunchKernel(aclrtFuncHandle funcHandle, uint32_t numBlock
 aclError bly_acl_aclrtLaunchKernelV2(aclrtFuncHandle funcHandle, uint32_t numBlocks,
                                      const void *argsData, size_t argsSize,
                                      aclrtLaunchKernelCfg *cfg, aclrtStream stream);
+aclError bly_acl_aclrtLaunchKernelWithArgsArray(void *func, uint32_t numBlocks, aclrtStream stream,
+                                                aclrtLaunchKernelCfg *cfg, void **args);
 aclError bly_acl_aclrtLaunchKernelWithConfig(aclrtFuncHandle funcHandle, uint32_t numBlocks,
                                              aclrtStream stream, aclrtLaunchKernelCfg *cfg,
                                              aclrtArgsHandle argsHandle, void *reserve);
@@ -497,6 +819,12 @@ aclError bly_acl_aclrtMallocWithCfg(void **devPtr, size_t size, aclrtMemMallocPo
                                     aclrtMallocConfig *cfg);
 aclError bly_acl_aclrtMapMem(void *virPtr, size_t size, size_t offset, aclrtDrvMemHandle handle,
                              uint64_t flags);
+aclError bly_acl_aclrtMemExportToShareableHandle(aclrtDrvMemHandle handle,
+                                                 aclrtMemHandleType handleType, uint64_t flags,
+                                                 uint64_t *shareableHandle);
+aclError bly_acl_aclrtMemExportToShareableHandleV2(aclrtDrvMemHandle handle, uint64_t flags,
+                                                   aclrtMemSharedHandleType shareType,
+                                                   void *shareableHandle);
 aclError bly_acl_aclrtMemFlush(void *devPtr, size_t size);
 aclError bly_acl_aclrtMemGetAccess(void *virPtr, aclrtMemLocation *location, uint64_t *flag);
 aclError bly_acl_aclrtMemGetAddressRange(void *ptr, void **pbase, size_t *psize);
@@ -505,6 +833,11 @@ aclError bly_acl_aclrtMemGetAllocationGranularity(aclrtPhysicalMemProp *prop,
                                                   size_t *granularity);
 aclError bly_acl_aclrtMemGetAllocationPropertiesFromHandle(aclrtDrvMemHandle handle,
                                                            aclrtPhysicalMemProp *prop);
+aclError bly_acl_aclrtMemImportFromShareableHandle(uint64_t shareableHandle, int32_t deviceId,
+                                                   aclrtDrvMemHandle *handle);
+aclError bly_acl_aclrtMemImportFromShareableHandleV2(void *shareableHandle,
+                                                     aclrtMemSharedHandleType shareType,
+                                                     uint64_t flags, aclrtDrvMemHandle *handle);
 aclError bly_acl_aclrtMemInvalidate(void *devPtr, size_t size);
 aclError bly_acl_aclrtMemMapNoAccess(void *virPtr, size_t size, size_t offset,
                                      aclrtDrvMemHandle handle, uint64_t flags);
@@ -512,9 +845,22 @@ aclError bly_acl_aclrtMemMapSelectedLink(void *virPtrDst, size_t size, void *vir
                                          uint32_t linkIdx);
 aclError bly_acl_aclrtMemMapSetLink(aclrtDrvMemHandle handle, aclrtMemLinkType adviceLink);
 aclError bly_acl_aclrtMemP2PMap(void *devPtr, size_t size, int32_t dstDevId, uint64_t flags);
+aclError bly_acl_aclrtMemPoolCreate(aclrtMemPool *memPool, const aclrtMemPoolProps *poolProps);
+aclError bly_acl_aclrtMemPoolDestroy(const aclrtMemPool memPool);
+aclError bly_acl_aclrtMemPoolFreeAsync(void *ptr, aclrtStream stream);
+aclError bly_acl_aclrtMemPoolGetAttr(aclrtMemPool memPool, aclrtMemPoolAttr attr, void *value);
+aclError bly_acl_aclrtMemPoolMallocAsync(void **ptr, size_t size, aclrtMemPool memPool,
+                                         aclrtStream stream);
+aclError bly_acl_aclrtMemPoolSetAttr(aclrtMemPool memPool, aclrtMemPoolAttr attr, void *value);
+aclError bly_acl_aclrtMemPoolTrimTo(aclrtMemPool memPool, size_t minBytesToKeep);
 aclError bly_acl_aclrtMemRetainAllocationHandle(void *virPtr, aclrtDrvMemHandle *handle);
 aclError bly_acl_aclrtMemSetAccess(void *virPtr, size_t size, aclrtMemAccessDesc *desc,
                                    size_t count);
+aclError bly_acl_aclrtMemSetPidToShareableHandle(uint64_t shareableHandle, int32_t *pid,
+                                                 size_t pidNum);
+aclError bly_acl_aclrtMemSetPidToShareableHandleV2(void *shareableHandle,
+                                                   aclrtMemSharedHandleType shareType, int32_t *pid,
+                                                   size_t pidNum);
 aclError bly_acl_aclrtMemUceRepair(int32_t deviceId, aclrtMemUceInfo *memUceInfoArray,
                                    size_t arraySize);
 aclError bly_acl_aclrtMemcpy(void *dst, size_t destMax, const void *src, size_t count,
@@ -529,6 +875,10 @@ aclError bly_acl_aclrtMemcpyAsync(void *dst, size_t destMax, const void *src, si
 aclError bly_acl_aclrtMemcpyAsyncWithCondition(void *dst, size_t destMax, const void *src,
                                                size_t count, aclrtMemcpyKind kind,
                                                aclrtStream stream);
+aclError bly_acl_aclrtMemcpyAsyncWithDesc(void *desc, aclrtMemcpyKind kind, aclrtStream stream);
+aclError bly_acl_aclrtMemcpyAsyncWithOffset(void **dst, size_t destMax, size_t dstDataOffset,
+                                            const void **src, size_t count, size_t srcDataOffset,
+                                            aclrtMemcpyKind kind, aclrtStream stream);
 aclError bly_acl_aclrtMemcpyBatch(void **dsts, size_t *destMaxs, void **srcs, size_t *sizes,
                                   size_t numBatches, aclrtMemcpyBatchAttr *attrs,
                                   size_t *attrsIndexes, size_t numAttrs, size_t *failIndex);
@@ -549,14 +899,25 @@ aclError bly_acl_aclrtMemsetD32(void *ptr, size_t memSize, uint32_t value, size_
 aclError bly_acl_aclrtMemsetD32Async(void *ptr, size_t memSize, uint32_t value, size_t N,
                                      aclrtStream stream);
 aclError bly_acl_aclrtNotifyBatchReset(aclrtNotify *notifies, size_t num);
+aclError bly_acl_aclrtNotifyGetExportKey(aclrtNotify notify, char *key, size_t len, uint64_t flags);
+aclError bly_acl_aclrtNotifyImportByKey(aclrtNotify *notify, const char *key, uint64_t flags);
+aclError bly_acl_aclrtNotifySetImportPid(aclrtNotify notify, int32_t *pid, size_t num);
+aclError bly_acl_aclrtNotifySetImportPidInterServer(aclrtNotify notify, aclrtServerPid *serverPids,
+                                                    size_t num);
+aclError bly_acl_aclrtNpuClearFloatOverFlowStatus(uint32_t checkMode, aclrtStream stream);
+aclError bly_acl_aclrtNpuGetFloatOverFlowStatus(void *outputAddr, uint64_t outputSize,
+                                                uint32_t checkMode, aclrtStream stream);
 aclError bly_acl_aclrtPeekAtLastError(aclrtLastErrLevel level);
 aclError bly_acl_aclrtPersistentTaskClean(aclrtStream stream);
 aclError bly_acl_aclrtPointerGetAttributes(const void *ptr, aclrtPtrAttributes *attributes);
+aclError bly_acl_aclrtProcessHostFunc(int32_t timeout);
 aclError bly_acl_aclrtProcessReport(int32_t timeout);
 aclError bly_acl_aclrtQueryDeviceStatus(int32_t deviceId, aclrtDeviceStatus *deviceStatus);
 aclError bly_acl_aclrtQueryEvent(aclrtEvent event, aclrtEventStatus *status);
 aclError bly_acl_aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus *status);
 aclError bly_acl_aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus *status);
+aclError bly_acl_aclrtRandomNumAsync(const aclrtRandomNumTaskInfo *taskInfo,
+                                     const aclrtStream stream, void *reserve);
 aclError bly_acl_aclrtRecordEvent(aclrtEvent event, aclrtStream stream);
 aclError bly_acl_aclrtRecordEventWithFlag(aclrtEvent event, aclrtStream stream, uint32_t flag);
 aclError bly_acl_aclrtRecordNotify(aclrtNotify notify, aclrtStream stream);
@@ -578,8 +939,12 @@ aclError bly_acl_aclrtResetDevice(int32_t deviceId);
 aclError bly_acl_aclrtResetDeviceForce(int32_t deviceId);
 aclError bly_acl_aclrtResetDeviceResLimit(int32_t deviceId);
 aclError bly_acl_aclrtResetEvent(aclrtEvent event, aclrtStream stream);
+aclError bly_acl_aclrtResetFloatOverflowStatus(aclrtStream stream);
 aclError bly_acl_aclrtResetOverflowStatus(aclrtStream stream);
 aclError bly_acl_aclrtResetStreamResLimit(aclrtStream stream);
+aclError bly_acl_aclrtSetBufDataLen(aclrtMbuf buf, size_t len);
+aclError bly_acl_aclrtSetBufUserData(aclrtMbuf buf, const void *dataPtr, size_t size,
+                                     size_t offset);
 aclError bly_acl_aclrtSetCurrentContext(aclrtContext context);
 aclError bly_acl_aclrtSetDevice(int32_t deviceId);
 aclError bly_acl_aclrtSetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type,
@@ -588,6 +953,10 @@ aclError bly_acl_aclrtSetDeviceSatMode(aclrtFloatOverflowMode mode);
 aclError bly_acl_aclrtSetDeviceTaskAbortCallback(const char *regName,
                                                  aclrtDeviceTaskAbortCallback callback, void *args);
 aclError bly_acl_aclrtSetExceptionInfoCallback(aclrtExceptionInfoCallback callback);
+aclError bly_acl_aclrtSetGroup(int32_t groupId);
+aclError bly_acl_aclrtSetLabel(aclrtLabel label, aclrtStream stream);
+aclError bly_acl_aclrtSetMemcpyDesc(void *desc, aclrtMemcpyKind kind, void *srcAddr, void *dstAddr,
+                                    size_t count, void *config);
 aclError bly_acl_aclrtSetOpExecuteTimeOut(uint32_t timeout);
 aclError bly_acl_aclrtSetOpExecuteTimeOutV2(uint64_t timeout, uint64_t *actualTimeout);
 aclError bly_acl_aclrtSetOpExecuteTimeOutWithMs(uint32_t timeout);
@@ -603,6 +972,14 @@ aclError bly_acl_aclrtSetStreamResLimit(aclrtStream stream, aclrtDevResLimitType
                                         uint32_t value);
 aclError bly_acl_aclrtSetSysParamOpt(aclSysParamOpt opt, int64_t value);
 aclError bly_acl_aclrtSetTsDevice(aclrtTsId tsId);
+aclError bly_acl_aclrtSnapShotCallbackRegister(aclrtSnapShotStage stage,
+                                               aclrtSnapShotCallBack callback, void *args);
+aclError bly_acl_aclrtSnapShotCallbackUnregister(aclrtSnapShotStage stage,
+                                                 aclrtSnapShotCallBack callback);
+aclError bly_acl_aclrtSnapShotProcessBackup(int pid, aclrtSnapShotBackupArgs *args);
+aclError bly_acl_aclrtSnapShotProcessLock(int pid, void *reserve);
+aclError bly_acl_aclrtSnapShotProcessRestore(int pid, aclrtSnapShotRestoreArgs *args);
+aclError bly_acl_aclrtSnapShotProcessUnlock(int pid, void *reserve);
 aclError bly_acl_aclrtStreamAbort(aclrtStream stream);
 aclError bly_acl_aclrtStreamGetFlags(aclrtStream stream, uint32_t *flags);
 aclError bly_acl_aclrtStreamGetId(aclrtStream stream, int32_t *streamId);
@@ -614,13 +991,20 @@ aclError bly_acl_aclrtStreamWaitEventWithFlag(aclrtStream stream, aclrtEvent eve
                                               uint32_t timeout, uint32_t flag);
 aclError bly_acl_aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event,
                                                  int32_t timeout);
+aclError bly_acl_aclrtSubscribeHostFunc(uint64_t hostFuncThreadId, aclrtStream exeStream);
 aclError bly_acl_aclrtSubscribeReport(uint64_t threadId, aclrtStream stream);
+aclError bly_acl_aclrtSwitchLabelByIndex(void *ptr, uint32_t maxValue, aclrtLabelList labelList,
+                                         aclrtStream stream);
+aclError bly_acl_aclrtSwitchStream(void *leftValue, aclrtCondition cond, void *rightValue,
+                                   aclrtCompareDataType dataType, aclrtStream trueStream,
+                                   aclrtStream falseStream, aclrtStream stream);
 aclError bly_acl_aclrtSynchronizeDevice(void);
 aclError bly_acl_aclrtSynchronizeDeviceWithTimeout(int32_t timeout);
 aclError bly_acl_aclrtSynchronizeEvent(aclrtEvent event);
 aclError bly_acl_aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout);
 aclError bly_acl_aclrtSynchronizeStream(aclrtStream stream);
 aclError bly_acl_aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout);
+aclError bly_acl_aclrtUnSubscribeHostFunc(uint64_t hostFuncThreadId, aclrtStream exeStream);
 aclError bly_acl_aclrtUnSubscribeReport(uint64_t threadId, aclrtStream stream);
 aclError bly_acl_aclrtUnmapMem(void *virPtr);
 aclError bly_acl_aclrtUnuseStreamResInCurrentThread(aclrtStream stream);
@@ -631,6 +1015,98 @@ aclError bly_acl_aclrtWaitAndResetNotify(aclrtNotify notify, aclrtStream stream,
 aclError bly_acl_aclsysGetCANNVersion(aclCANNPackageName name, aclCANNPackageVersion *version);
 aclError bly_acl_aclsysGetVersionNum(char *pkgName, int32_t *versionNum);
 aclError bly_acl_aclsysGetVersionStr(char *pkgName, char *versionStr);
+aclError bly_acl_acltdtAddDataItem(acltdtDataset *dataset, acltdtDataItem *dataItem);
+aclError bly_acl_acltdtAddQueueRoute(acltdtQueueRouteList *routeList,
+                                     const acltdtQueueRoute *route);
+aclError bly_acl_acltdtAllocBuf(size_t size, uint32_t type, acltdtBuf *buf);
+aclError bly_acl_acltdtAppendBufChain(acltdtBuf headBuf, acltdtBuf buf);
+aclError bly_acl_acltdtBindQueueRoutes(acltdtQueueRouteList *qRouteList);
+aclError bly_acl_acltdtCleanChannel(acltdtChannelHandle *handle);
+aclError bly_acl_acltdtCopyBufRef(const acltdtBuf buf, acltdtBuf *newBuf);
+acltdtChannelHandle *bly_acl_acltdtCreateChannelWithCapacity(uint32_t deviceId, const char *name,
+                                                             size_t capacity);
+acltdtDataItem *bly_acl_acltdtCreateDataItem(acltdtTensorType tdtType, const int64_t *dims,
+                                             size_t dimNum, aclDataType dataType, void *data,
+                                             size_t size);
+acltdtDataset *bly_acl_acltdtCreateDataset(void);
+aclError bly_acl_acltdtCreateQueue(const acltdtQueueAttr *attr, uint32_t *qid);
+acltdtQueueAttr *bly_acl_acltdtCreateQueueAttr(void);
+acltdtQueueRoute *bly_acl_acltdtCreateQueueRoute(uint32_t srcId, uint32_t dstId);
+acltdtQueueRouteList *bly_acl_acltdtCreateQueueRouteList(void);
+acltdtQueueRouteQueryInfo *bly_acl_acltdtCreateQueueRouteQueryInfo(void);
+aclError bly_acl_acltdtDequeue(uint32_t qid, acltdtBuf *buf, int32_t timeout);
+aclError bly_acl_acltdtDequeueData(uint32_t qid, void *data, size_t dataSize, size_t *retDataSize,
+                                   void *userData, size_t userDataSize, int32_t timeout);
+aclError bly_acl_acltdtDestroyChannel(acltdtChannelHandle *handle);
+aclError bly_acl_acltdtDestroyDataItem(acltdtDataItem *dataItem);
+aclError bly_acl_acltdtDestroyDataset(acltdtDataset *dataset);
+aclError bly_acl_acltdtDestroyQueue(uint32_t qid);
+aclError bly_acl_acltdtDestroyQueueAttr(const acltdtQueueAttr *attr);
+aclError bly_acl_acltdtDestroyQueueRoute(const acltdtQueueRoute *route);
+aclError bly_acl_acltdtDestroyQueueRouteList(const acltdtQueueRouteList *routeList);
+aclError bly_acl_acltdtDestroyQueueRouteQueryInfo(const acltdtQueueRouteQueryInfo *info);
+aclError bly_acl_acltdtEnqueue(uint32_t qid, acltdtBuf buf, int32_t timeout);
+aclError bly_acl_acltdtEnqueueData(uint32_t qid, const void *data, size_t dataSize,
+                                   const void *userData, size_t userDataSize, int32_t timeout,
+                                   uint32_t rsv);
+aclError bly_acl_acltdtFreeBuf(acltdtBuf buf);
+aclError bly_acl_acltdtGetBufChainNum(acltdtBuf headBuf, uint32_t *num);
+aclError bly_acl_acltdtGetBufData(const acltdtBuf buf, void **dataPtr, size_t *size);
+aclError bly_acl_acltdtGetBufDataLen(acltdtBuf buf, size_t *len);
+aclError bly_acl_acltdtGetBufFromChain(acltdtBuf headBuf, uint32_t index, acltdtBuf *buf);
+aclError bly_acl_acltdtGetBufUserData(const acltdtBuf buf, void *dataPtr, size_t size,
+                                      size_t offset);
+void *bly_acl_acltdtGetDataAddrFromItem(const acltdtDataItem *dataItem);
+acltdtDataItem *bly_acl_acltdtGetDataItem(const acltdtDataset *dataset, size_t index);
+size_t bly_acl_acltdtGetDataSizeFromItem(const acltdtDataItem *dataItem);
+aclDataType bly_acl_acltdtGetDataTypeFromItem(const acltdtDataItem *dataItem);
+const char *bly_acl_acltdtGetDatasetName(const acltdtDataset *dataset);
+size_t bly_acl_acltdtGetDatasetSize(const acltdtDataset *dataset);
+size_t bly_acl_acltdtGetDimNumFromItem(const acltdtDataItem *dataItem);
+aclError bly_acl_acltdtGetDimsFromItem(const acltdtDataItem *dataItem, int64_t *dims,
+                                       size_t dimNum);
+aclError bly_acl_acltdtGetQueueAttr(const acltdtQueueAttr *attr, acltdtQueueAttrType type,
+                                    size_t len, size_t *paramRetSize, void *param);
+aclError bly_acl_acltdtGetQueueRoute(const acltdtQueueRouteList *routeList, size_t index,
+                                     acltdtQueueRoute *route);
+size_t bly_acl_acltdtGetQueueRouteNum(const acltdtQueueRouteList *routeList);
+aclError bly_acl_acltdtGetQueueRouteParam(const acltdtQueueRoute *route,
+                                          acltdtQueueRouteParamType type, size_t len,
+                                          size_t *paramRetSize, void *param);
+aclError bly_acl_acltdtGetSliceInfoFromItem(const acltdtDataItem *dataItem, size_t *sliceNum,
+                                            size_t *sliceId);
+acltdtTensorType bly_acl_acltdtGetTensorTypeFromItem(const acltdtDataItem *dataItem);
+aclError bly_acl_acltdtQueryChannelSize(const acltdtChannelHandle *handle, size_t *size);
+aclError bly_acl_acltdtQueryQueueRoutes(const acltdtQueueRouteQueryInfo *queryInfo,
+                                        acltdtQueueRouteList *qRouteList);
+aclError bly_acl_acltdtReceiveTensor(const acltdtChannelHandle *handle, acltdtDataset *dataset,
+                                     int32_t timeout);
+aclError bly_acl_acltdtSendTensor(const acltdtChannelHandle *handle, const acltdtDataset *dataset,
+                                  int32_t timeout);
+aclError bly_acl_acltdtSetBufDataLen(acltdtBuf buf, size_t len);
+aclError bly_acl_acltdtSetBufUserData(acltdtBuf buf, const void *dataPtr, size_t size,
+                                      size_t offset);
+aclError bly_acl_acltdtSetQueueAttr(acltdtQueueAttr *attr, acltdtQueueAttrType type, size_t len,
+                                    const void *param);
+aclError bly_acl_acltdtSetQueueRouteQueryInfo(acltdtQueueRouteQueryInfo *param,
+                                              acltdtQueueRouteQueryInfoParamType type, size_t len,
+                                              const void *value);
+aclError bly_acl_acltdtStopChannel(acltdtChannelHandle *handle);
+aclError bly_acl_acltdtUnbindQueueRoutes(acltdtQueueRouteList *qRouteList);
+aclError bly_acl_rtDeviceGetBareTgid(uint32_t *pid);
+aclError bly_acl_rtDisableP2P(uint32_t devIdDes, uint32_t phyIdSrc);
+aclError bly_acl_rtEnableP2P(uint32_t devIdDes, uint32_t phyIdSrc, uint32_t flag);
+aclError bly_acl_rtGetDeviceInfo(uint32_t deviceId, int32_t moduleType, int32_t infoType,
+                                 int64_t *val);
+aclError bly_acl_rtGetLogicDevIdByUserDevId(const int32_t userDevId, int32_t *const logicDevId);
+aclError bly_acl_rtIpcCloseMemory(const void *ptr);
+aclError bly_acl_rtIpcDestroyMemoryName(const char *name);
+aclError bly_acl_rtIpcOpenMemory(void **ptr, const char *name);
+aclError bly_acl_rtIpcSetMemoryName(const void *ptr, uint64_t byteCount, char *name, uint32_t len);
+aclError bly_acl_rtMemcpyAsyncWithoutCheckKind(void *dst, uint64_t destMax, const void *src,
+                                               uint64_t cnt, uint32_t kind, aclrtStream stm);
+aclError bly_acl_rtSetIpcMemorySuperPodPid(const char *name, uint32_t sdid, int32_t *pid,
+                                           int32_t num);
 #pragma GCC visibility pop
 
 #endif /* BLYI_ACL_SYMBOLS_H */

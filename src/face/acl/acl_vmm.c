@@ -56,7 +56,10 @@ aclError bly_acl_aclrtReleaseMemAddress(void *virPtr)
     uint32_t site = ACL_SITE();
     if (virPtr == NULL)
         return acl_null(aclrtReleaseMemAddress, "virPtr");
-    return acl_result(aclrtReleaseMemAddress, blyi_vmm_release((uintptr_t)virPtr, site));
+    bly_status status = blyi_vmm_check_own((uintptr_t)virPtr);
+    if (status == BLY_OK)
+        status = blyi_vmm_release((uintptr_t)virPtr, site);
+    return acl_result(aclrtReleaseMemAddress, status);
 }
 
 static aclError map(enum blyi_acl_call call, void *address, size_t size, size_t offset,
@@ -69,8 +72,10 @@ static aclError map(enum blyi_acl_call call, void *address, size_t size, size_t 
         return blyi_acl_reject(call, ACL_ERROR_INVALID_PARAM, "size is 0");
     if (flags != 0)
         return blyi_acl_reject(call, ACL_ERROR_INVALID_PARAM, "flags %" PRIu64 " is not 0", flags);
-    return blyi_acl_result(
-        call, blyi_mapping_make((uintptr_t)address, size, offset, handle, access, site));
+    bly_status status = blyi_vmm_check_own((uintptr_t)address);
+    if (status == BLY_OK)
+        status = blyi_mapping_make((uintptr_t)address, size, offset, handle, access, site);
+    return blyi_acl_result(call, status);
 }
 
 aclError bly_acl_aclrtMapMem(void *virPtr, size_t size, size_t offset, aclrtDrvMemHandle handle,
@@ -91,7 +96,10 @@ aclError bly_acl_aclrtUnmapMem(void *virPtr)
     uint32_t site = ACL_SITE();
     if (virPtr == NULL)
         return acl_null(aclrtUnmapMem, "virPtr");
-    return acl_result(aclrtUnmapMem, blyi_mapping_remove((uintptr_t)virPtr, site));
+    bly_status status = blyi_vmm_check_own((uintptr_t)virPtr);
+    if (status == BLY_OK)
+        status = blyi_mapping_remove((uintptr_t)virPtr, site);
+    return acl_result(aclrtUnmapMem, status);
 }
 
 /* The card, or BLYI_LOCATION_HOST, that a location names. */
@@ -127,7 +135,9 @@ aclError bly_acl_aclrtMemSetAccess(void *virPtr, size_t size, aclrtMemAccessDesc
         aclError error = read_location(call, &desc[i].location, &location);
         if (error != ACL_SUCCESS)
             return error;
-        bly_status status = blyi_mapping_grant((uintptr_t)virPtr, size, location);
+        bly_status status = blyi_vmm_check_own((uintptr_t)virPtr);
+        if (status == BLY_OK)
+            status = blyi_mapping_grant((uintptr_t)virPtr, size, location);
         if (status != BLY_OK)
             return blyi_acl_fail(call, status);
     }
@@ -168,17 +178,21 @@ aclError bly_acl_aclrtMemMapSelectedLink(void *virPtrDst, size_t size, void *vir
     if (linkIdx > ACL_RT_MEM_LINK_IDX_1)
         return acl_reject(aclrtMemMapSelectedLink, ACL_ERROR_INVALID_PARAM,
                           "linkIdx %" PRIu32 " is not 0 or 1", linkIdx);
-    struct blyi_context *context;
+    struct blyi_card *card;
     void *handle;
-    aclError error = blyi_acl_check_context(call, &context);
+    aclError error = blyi_acl_check_card(call, &card);
     if (error != ACL_SUCCESS)
         return error;
-    bly_status status = blyi_physical_retain((uintptr_t)virPtrSrc, &handle);
+    bly_status status = blyi_vmm_check_own((uintptr_t)virPtrDst);
+    if (status == BLY_OK)
+        status = blyi_vmm_check_own((uintptr_t)virPtrSrc);
+    if (status == BLY_OK)
+        status = blyi_physical_retain((uintptr_t)virPtrSrc, site, &handle);
     if (status != BLY_OK)
         return blyi_acl_fail(call, status);
     status = blyi_mapping_make((uintptr_t)virPtrDst, size, 0, handle, false, site);
     if (status == BLY_OK) {
-        status = blyi_mapping_grant((uintptr_t)virPtrDst, size, blyi_context_card(context));
+        status = blyi_mapping_grant((uintptr_t)virPtrDst, size, card->id);
         if (status != BLY_OK)
             (void)blyi_mapping_remove((uintptr_t)virPtrDst, site);
     }

@@ -9,6 +9,7 @@
 #include "face/acl/visible.h"
 #include "npu/card.h"
 #include "npu/round.h"
+#include "npu/share.h"
 
 aclError blyi_acl_check_device(enum blyi_acl_call call, int64_t user, aclError code, int *card)
 {
@@ -70,6 +71,12 @@ aclError blyi_acl_check_card(enum blyi_acl_call call, struct blyi_card **card)
     return blyi_acl_result(call, blyi_context_here_card(card));
 }
 
+aclError blyi_acl_check_default(enum blyi_acl_call call, void **stream, struct blyi_card **card)
+{
+    blyi_acl_enter();
+    return blyi_acl_result(call, blyi_context_here_default(stream, card));
+}
+
 aclError blyi_acl_check_limit(enum blyi_acl_call call, uint64_t rounded)
 {
     if (rounded > BLYI_ACL_SIZE_MAX)
@@ -77,4 +84,19 @@ aclError blyi_acl_check_limit(enum blyi_acl_call call, uint64_t rounded)
                                "size %" PRIu64 " is above the largest allocation, %" PRIu64,
                                rounded, BLYI_ACL_SIZE_MAX);
     return ACL_SUCCESS;
+}
+
+aclError blyi_acl_check_foreign(enum blyi_acl_call call, const void *dst, const void *src,
+                                aclrtMemcpyKind kind, bool in_order)
+{
+    bool to = blyi_import_is_foreign(dst), from = blyi_import_is_foreign(src);
+    if (likely(!to && !from))
+        return ACL_SUCCESS;
+    if (in_order && kind == ACL_MEMCPY_DEVICE_TO_DEVICE)
+        return ACL_SUCCESS;
+    return blyi_acl_reject(
+        call, ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+        "%s is memory of another process on another card (aclrtIpcMemImportByKey)"
+        ": it is copied in stream order and with kind 3 only",
+        to ? "dst" : "src");
 }

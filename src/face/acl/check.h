@@ -25,6 +25,12 @@ aclError blyi_acl_check_size(enum blyi_acl_call call, uint64_t size, bool padded
 aclError blyi_acl_check_context(enum blyi_acl_call call, struct blyi_context **context);
 /* The card of that context, for calls that need no more. */
 aclError blyi_acl_check_card(enum blyi_acl_call call, struct blyi_card **card);
+/* The default stream of that context, and its card (may be NULL). */
+aclError blyi_acl_check_default(enum blyi_acl_call call, void **stream, struct blyi_card **card);
+/* Memory imported for another card is copied in stream order, between cards, with a kind that says
+ * so: 207000 otherwise. */
+aclError blyi_acl_check_foreign(enum blyi_acl_call call, const void *dst, const void *src,
+                                aclrtMemcpyKind kind, bool in_order);
 /* No allocation is larger: 107000. Comes behind the context. */
 #define BLYI_ACL_SIZE_MAX ((uint64_t)1 << 50)
 aclError blyi_acl_check_limit(enum blyi_acl_call call, uint64_t rounded);

@@ -33,11 +33,10 @@ static bool has_key;
 
 static void ring_clear(struct ring *ring)
 {
-    for (size_t i = 0; i < BLYI_MESSAGE_KEPT; i++) {
-        blyi_host_free(ring->lines[i]);
-        ring->lines[i] = NULL;
-    }
-    ring->count = 0;
+    /* At no moment does it name a freed line: the child of a fork may find it in the middle. */
+    __atomic_store_n(&ring->count, 0, __ATOMIC_SEQ_CST);
+    for (size_t i = 0; i < BLYI_MESSAGE_KEPT; i++)
+        blyi_host_free(__atomic_exchange_n(&ring->lines[i], NULL, __ATOMIC_SEQ_CST));
 }
 
 static void thread_free(void *arg)
@@ -73,11 +72,11 @@ static struct thread_messages *thread_messages(bool make)
 
 static char *ring_push(struct ring *ring, char *line)
 {
-    char **slot = &ring->lines[ring->next++ % BLYI_MESSAGE_KEPT];
-    char *dropped = *slot;
-    *slot = line;
+    char **slot = &ring->lines[ring->next % BLYI_MESSAGE_KEPT];
+    char *dropped = __atomic_exchange_n(slot, line, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&ring->next, ring->next + 1, __ATOMIC_SEQ_CST);
     if (ring->count < BLYI_MESSAGE_KEPT)
-        ring->count++;
+        __atomic_store_n(&ring->count, ring->count + 1, __ATOMIC_SEQ_CST);
     return dropped;
 }
 

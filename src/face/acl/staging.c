@@ -7,6 +7,7 @@
 #include "base/compiler.h"
 #include "npu/card.h"
 #include "npu/copy.h"
+#include "npu/graph.h"
 #include "npu/pinned.h"
 
 #define CHUNK_MAX ((size_t)1 << 20)
@@ -23,16 +24,23 @@ static bly_status buffer_alloc(size_t size, uint32_t site, void **buffer)
     return blyi_pinned_alloc(size, blyi_align_up(size, 32), site, BLYI_MODULE_APPLICATION, buffer);
 }
 
+/* A graph that captured the copies keeps it. */
+static void buffer_give(void *buffer, void *stream, bly_status status)
+{
+    if (status != BLY_OK || !blyi_graph_keep_buffer(stream, buffer))
+        (void)blyi_pinned_free(buffer, 0); /* queued work may hold it, on purpose */
+}
+
 bly_status blyi_staging_copy(void *dst, const void *src, size_t size, void *stream, uint32_t site)
 {
     void *buffer;
     bly_status status = buffer_alloc(size, site, &buffer);
     if (status != BLY_OK)
         return status;
-    status = blyi_copy_now(buffer, src, size);
+    status = blyi_copy_own(buffer, src, size);
     if (status == BLY_OK)
         status = blyi_copy_async(dst, buffer, size, stream, site);
-    (void)blyi_pinned_free(buffer, site);
+    buffer_give(buffer, stream, status);
     return status;
 }
 
@@ -50,7 +58,7 @@ bly_status blyi_staging_set32(void *dst, uint32_t value, size_t n_words, void *s
         size_t part = size - done < chunk ? size - done : chunk;
         status = blyi_copy_async((char *)dst + done, buffer, part, stream, site);
     }
-    (void)blyi_pinned_free(buffer, site);
+    buffer_give(buffer, stream, status);
     return status;
 }
 

@@ -4,7 +4,8 @@
  * that may be changed at once, and fills with 32-bit words (the card sets bytes only).
  *
  * The buffer is pinned host memory that is freed right after submission and stays readable
- * until the queued copies have ended (npu/pinned.h); it counts as pinned until then.
+ * until the queued copies have ended (npu/pinned.h); it counts as pinned until then. A graph that
+ * captures them keeps it as long as it lives.
  */
 #ifndef BLYI_ACL_STAGING_H
 #define BLYI_ACL_STAGING_H

@@ -14,4 +14,8 @@ void blyi_stream_attr_forget(const void *stream);
 aclError blyi_acl_set_failure_mode(enum blyi_acl_call call, void *stream, uint64_t mode,
                                    bool default_too);
 
+/* Whether the switch of any stream was ever set; and of this one (NULL: default). [any] */
+bool blyi_acl_any_overflow_switch(void);
+bool blyi_acl_overflow_switch(void *stream);
+
 #endif

@@ -90,6 +90,12 @@ int blyi_visible_user(int card)
     return -1;
 }
 
+uint32_t blyi_visible_place(int card, int for_card)
+{
+    int user = blyi_visible_user(card);
+    return (uint32_t)(user >= 0 ? user : blyi_visible_user(for_card));
+}
+
 const char *blyi_visible_text(void)
 {
     (void)blyi_visible_count();

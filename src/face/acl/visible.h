@@ -13,11 +13,15 @@
 #define BLYI_ACL_VISIBLE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 int blyi_visible_count(void);
 /* The card of a user id, or the user id of a card; -1 when there is none. */
 int blyi_visible_card(int user);
 int blyi_visible_user(int card);
+/* The same for memory that was imported from a process which sees more cards: where this one does
+ * not see `card`, the card that it was imported for. */
+uint32_t blyi_visible_place(int card, int for_card);
 /* The value of the variable, for sentences; "unset" without. */
 const char *blyi_visible_text(void);
 

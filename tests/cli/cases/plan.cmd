@@ -11,6 +11,9 @@ belay plan buffers.csv --capacity 12 --threads 1 -o -
 belay plan buffers.csv --json | sed 's/"seconds": .*,/"seconds": S,/'
 belay plan buffers.csv --align 8 --json | grep -E 'peak|bound|optimal'
 belay plan buffers.csv --html | grep -c '<svg'
+belay plan buffers.csv --html | grep -c 'tabindex.*b4: 4 B at 0, lives \[9, 21)'
+echo id,lower,upper,size > empty.csv
+belay plan empty.csv --html | grep -c 'There are no buffers'
 belay plan buffers.csv --capacity 11
 {
     printf 'time_us\top\tid\tbytes\tstream\ttag\n'

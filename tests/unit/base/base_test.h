@@ -21,6 +21,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/fail.h"
+
+/* With the sentence of what failed. */
+#define assert_ok(call)                                                                            \
+    do {                                                                                           \
+        bly_status status_ = (call);                                                               \
+        if (status_ != BLY_OK)                                                                     \
+            fail_msg("%s: %s: %s", #call, bly_status_name(status_), blyi_fail_text());             \
+    } while (0)
+
 /* xorshift64*: the same numbers in every run. */
 struct rng {
     uint64_t state;
@@ -81,11 +91,11 @@ static inline void run_threads(void (*fn)(int index))
     pthread_barrier_destroy(&barrier);
 }
 
-/* For threads: stops the program. */
+/* For threads other than cmocka's: stops the program. */
 #define require(cond)                                                                              \
     do {                                                                                           \
         if (!(cond)) {                                                                             \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #cond);                             \
+            fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #cond, blyi_fail_text());       \
             abort();                                                                               \
         }                                                                                          \
     } while (0)

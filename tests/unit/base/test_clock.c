@@ -2,6 +2,7 @@
  * Real and virtual time. */
 #include "base_test.h"
 #include "base/clock.h"
+#include "base/stamp.h"
 
 #define SECOND 1000000000u
 
@@ -53,12 +54,39 @@ static void threads_add_up(void **state)
     blyi_clock_set_virtual(false);
 }
 
+/* Over the first lines and longer than a line is valid. */
+static void near_the_clock(int index)
+{
+    (void)index;
+    uint64_t start = blyi_clock_ns(), now = start;
+    while (now - start < 30000000u) {
+        uint64_t before = blyi_clock_ns(), stamp = blyi_stamp_ns();
+        now = blyi_clock_ns();
+        require(stamp + 20000 > before);
+        require(stamp < now + 20000);
+    }
+}
+
+static void stamps_are_near_the_clock(void **state)
+{
+    (void)state;
+    near_the_clock(0);
+    run_threads(near_the_clock);
+    blyi_clock_set_virtual(true);
+    assert_int_equal(blyi_stamp_ns(), SECOND);
+    blyi_clock_advance(7);
+    assert_int_equal(blyi_stamp_ns(), SECOND + 7);
+    blyi_clock_set_virtual(false);
+    near_the_clock(0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(real_time_does_not_go_back),
         cmocka_unit_test(virtual_time_moves_by_hand),
         cmocka_unit_test(threads_add_up),
+        cmocka_unit_test(stamps_are_near_the_clock),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include "base/fail.h"
 #include "base/host.h"
 #include <errno.h>
+#include <pthread.h>
 
 static void nothing_failed_yet(void **state)
 {
@@ -82,6 +83,37 @@ static void it_needs_no_host_memory(void **state)
     assert_int_equal(after.calls, before.calls);
 }
 
+#define AT_ONCE 200 /* more than there are places beforehand */
+
+static void *fail_and_wait(void *arg)
+{
+    pthread_barrier_t *barrier = arg;
+    char want[32];
+    (void)pthread_barrier_wait(barrier);
+    snprintf(want, sizeof(want), "%p failed", (void *)&want);
+    blyi_fail(BLY_E_STATE, "%s", want);
+    (void)pthread_barrier_wait(barrier); /* all have failed, none has ended */
+    require(strcmp(bly_last_error(), want) == 0);
+    return NULL;
+}
+
+static void many_threads_at_once_have_one_each(void **state)
+{
+    pthread_t threads[AT_ONCE];
+    pthread_barrier_t barrier;
+    (void)state;
+    blyi_fail(BLY_E_IO, "main");
+    for (int round = 0; round < 3; round++) { /* places come back */
+        assert_int_equal(pthread_barrier_init(&barrier, NULL, AT_ONCE), 0);
+        for (int i = 0; i < AT_ONCE; i++)
+            assert_int_equal(pthread_create(&threads[i], NULL, fail_and_wait, &barrier), 0);
+        for (int i = 0; i < AT_ONCE; i++)
+            assert_int_equal(pthread_join(threads[i], NULL), 0);
+        (void)pthread_barrier_destroy(&barrier);
+    }
+    assert_string_equal(bly_last_error(), "main");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -91,6 +123,7 @@ int main(void)
         cmocka_unit_test(long_sentences_are_cut),
         cmocka_unit_test(each_thread_has_its_own),
         cmocka_unit_test(it_needs_no_host_memory),
+        cmocka_unit_test(many_threads_at_once_have_one_each),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

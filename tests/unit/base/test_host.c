@@ -34,6 +34,27 @@ static void blocks_are_counted(void **state)
     assert_int_equal(stats().live_blocks, before.live_blocks);
 }
 
+static void dense_blocks_are_counted_too(void **state)
+{
+    (void)state;
+    struct blyi_host_stats before = stats();
+    size_t size = ((size_t)5 << 20) + 123; /* no multiple of any page */
+    char *a = blyi_host_alloc_dense(size), *b = blyi_host_calloc_dense(size, 1);
+    memset(a, 1, size);
+    for (size_t i = 0; i < size; i++)
+        assert_int_equal(b[i], 0);
+    assert_int_equal(stats().live_blocks, before.live_blocks + 2);
+    assert_true(stats().live_bytes >= before.live_bytes + 2 * size);
+    blyi_host_free(a);
+    blyi_host_free(b);
+    assert_int_equal(stats().live_bytes, before.live_bytes);
+    blyi_host_fail_nth(1);
+    assert_null(blyi_host_alloc_dense(size));
+    blyi_host_set_limit((uint64_t)1 << 40); /* spares the allocator the absurd request */
+    assert_null(blyi_host_calloc_dense(SIZE_MAX, 2));
+    blyi_host_set_limit(0);
+}
+
 static void realloc_keeps_the_count(void **state)
 {
     (void)state;
@@ -135,9 +156,10 @@ static void threads_agree_on_the_sums(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(blocks_are_counted),    cmocka_unit_test(realloc_keeps_the_count),
-        cmocka_unit_test(overflow_is_a_failure), cmocka_unit_test(the_limit_holds),
-        cmocka_unit_test(the_nth_fails_once),    cmocka_unit_test(threads_agree_on_the_sums),
+        cmocka_unit_test(blocks_are_counted),        cmocka_unit_test(dense_blocks_are_counted_too),
+        cmocka_unit_test(realloc_keeps_the_count),   cmocka_unit_test(overflow_is_a_failure),
+        cmocka_unit_test(the_limit_holds),           cmocka_unit_test(the_nth_fails_once),
+        cmocka_unit_test(threads_agree_on_the_sums),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -84,6 +84,38 @@ static void add(int index)
     }
 }
 
+static struct blyi_lock quick;
+
+static void add_quickly(int index)
+{
+    (void)index;
+    for (int i = 0; i < 5000; i++) { /* in place and by call, which are the same lock */
+        if (i % 2 == 0)
+            blyi_lock_take_quick(&quick);
+        else
+            blyi_lock_take(&quick);
+        shared++;
+        if (i % 3 == 0)
+            blyi_lock_drop_quick(&quick);
+        else
+            blyi_lock_drop(&quick);
+    }
+}
+
+static void quick_locks_exclude(void **state)
+{
+    (void)state;
+    shared = 0;
+    blyi_lock_init_quick(&quick, BLYI_RANK_POOL);
+    run_threads(add_quickly);
+    assert_int_equal(shared, TEST_THREADS * 5000);
+    assert_true(blyi_lock_try(&quick));
+    assert_false(blyi_lock_try(&quick));
+    blyi_lock_drop(&quick);
+    assert_int_equal(quick.word, 0);
+    blyi_lock_fini(&quick);
+}
+
 static void locks_exclude(void **state)
 {
     (void)state;
@@ -127,9 +159,13 @@ static void the_document_has_the_same_ranks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rising_order_is_fine), cmocka_unit_test(other_orders_stop_the_process),
-        cmocka_unit_test(try_is_exempt),        cmocka_unit_test(locks_exclude),
-        cmocka_unit_test(ranks_have_names),     cmocka_unit_test(the_document_has_the_same_ranks),
+        cmocka_unit_test(rising_order_is_fine),
+        cmocka_unit_test(other_orders_stop_the_process),
+        cmocka_unit_test(try_is_exempt),
+        cmocka_unit_test(locks_exclude),
+        cmocka_unit_test(quick_locks_exclude),
+        cmocka_unit_test(ranks_have_names),
+        cmocka_unit_test(the_document_has_the_same_ranks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

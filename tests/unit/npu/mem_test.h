@@ -19,13 +19,6 @@
 #define SITE_A 101u
 #define SITE_B 102u
 
-#define assert_ok(call)                                                                            \
-    do {                                                                                           \
-        bly_status status_ = (call);                                                               \
-        if (status_ != BLY_OK)                                                                     \
-            fail_msg("%s: %s: %s", #call, bly_status_name(status_), blyi_fail_text());             \
-    } while (0)
-
 /* The call fails so, and its sentence has all these words (NULL: no more). */
 #define assert_fails(call, code, ...)                                                              \
     do {                                                                                           \

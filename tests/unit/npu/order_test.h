@@ -5,11 +5,7 @@
 #ifndef ORDER_TEST_H
 #define ORDER_TEST_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "../base/base_test.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -28,6 +24,7 @@
 #include "base/site.h"
 #include "base/stat.h"
 #include "base/sys.h"
+#include "npu/tally.h"
 #include "npu/callback.h"
 #include "npu/card.h"
 #include "npu/context.h"
@@ -38,13 +35,6 @@
 #include "npu/pinned.h"
 #include "npu/runtime.h"
 #include "npu/stream.h"
-
-#define assert_ok(call)                                                                            \
-    do {                                                                                           \
-        bly_status status_ = (call);                                                               \
-        if (status_ != BLY_OK)                                                                     \
-            fail_msg("%s: %s: %s", #call, bly_status_name(status_), blyi_fail_text());             \
-    } while (0)
 
 #define assert_status(call, wanted)                                                                \
     do {                                                                                           \
@@ -58,15 +48,6 @@
     do {                                                                                           \
         if (strstr(blyi_fail_text(), (part)) == NULL)                                              \
             fail_msg("\"%s\" is not in \"%s\"", (part), blyi_fail_text());                         \
-    } while (0)
-
-/* For threads other than cmocka's: stops the program. */
-#define require(cond)                                                                              \
-    do {                                                                                           \
-        if (!(cond)) {                                                                             \
-            fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #cond, blyi_fail_text());       \
-            abort();                                                                               \
-        }                                                                                          \
     } while (0)
 
 #define MODERN    true
@@ -90,11 +71,11 @@ static inline void *new_event(bool modern)
 
 static inline void *card_alloc(uint64_t size)
 {
-    struct blyi_context *context;
+    struct blyi_card *card;
     struct blyi_mem_request request = {.asked = size, .rounded = size, .module = 33};
     void *address = NULL;
-    assert_ok(blyi_context_here(&context));
-    assert_ok(blyi_mem_alloc(blyi_context_card_ptr(context), &request, &address));
+    assert_ok(blyi_context_here_card(&card));
+    assert_ok(blyi_mem_alloc(card, &request, &address));
     return address;
 }
 

@@ -18,7 +18,7 @@ static void start(const char *pages, const char *resident, const char *host_limi
     set_option(BLYI_OPT_PAGES, pages);
     set_option(BLYI_OPT_RESIDENT, resident);
     set_option(BLYI_OPT_HOST_LIMIT, host_limit);
-    assert_ok(blyi_backing_create(0, FRAMES, &backing));
+    assert_ok(blyi_backing_create(0, FRAMES, -1, NULL, &backing));
     char *all = mmap(NULL, (FRAMES + 1) * FRAME, PROT_NONE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     at = (char *)blyi_align_up((uintptr_t)all, FRAME);
@@ -84,12 +84,31 @@ static void small_pages(void **state)
 {
     (void)state;
     start("small", "1GiB", "0");
-    uint64_t collapses = blyi_sys_count(BLYI_SYS_pwrite);
+    uint64_t collapses = blyi_sys_count(BLYI_SYS_fallocate);
     assert_ok(commit(0, 3));
     assert_int_equal(file_bytes(), 3 * FRAME);
     assert_int_equal(figures().huge, 0);
-    assert_int_equal(blyi_sys_count(BLYI_SYS_pwrite), collapses);
+    assert_int_equal(blyi_sys_count(BLYI_SYS_fallocate), collapses);
     stop();
+}
+
+/* The host or a kernel may have written before; the first byte used to be lost. */
+static void bytes_that_are_there_stay(void **state)
+{
+    (void)state;
+    static const char *const kinds[] = {"auto", "huge", "small"};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        start(kinds[i], "1GiB", "0");
+        memset(at + FRAME, 0x5b, FRAME);
+        at[2 * FRAME] = 0x5c;
+        assert_ok(commit(0, 4));
+        for (size_t b = FRAME; b < 2 * FRAME; b++)
+            assert_int_equal(at[b], 0x5b);
+        assert_int_equal(at[2 * FRAME], 0x5c);
+        assert_int_equal(at[2 * FRAME + 1], 0);
+        assert_int_equal(at[0], 0);
+        stop();
+    }
 }
 
 static void spare_frames_stay_up_to_the_limit(void **state)
@@ -180,13 +199,14 @@ static void room_is_sane(void **state)
         assert_true(blyi_host_room_take(4096));
         blyi_host_room_give(4096);
     }
-    assert_true(blyi_sys_count(BLYI_SYS_read) - reads < 100); /* not once a call */
+    assert_true(blyi_sys_count(BLYI_SYS_read) - reads < 1000); /* not once a call */
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(commit_is_exact),
                                        cmocka_unit_test(small_pages),
+                                       cmocka_unit_test(bytes_that_are_there_stay),
                                        cmocka_unit_test(spare_frames_stay_up_to_the_limit),
                                        cmocka_unit_test(a_short_host_is_told),
                                        cmocka_unit_test(failing_calls),

@@ -72,12 +72,12 @@ static void *inner_stream;
 
 static void use_everything(void *arg)
 {
-    struct blyi_context *context;
+    struct blyi_card *card;
     struct blyi_mem_request request = {.asked = MiB, .rounded = MiB, .module = 33};
     void *memory, *pinned, *event, *stream;
     (void)arg;
-    require(blyi_context_here(&context) == BLY_OK);
-    require(blyi_mem_alloc(blyi_context_card_ptr(context), &request, &memory) == BLY_OK);
+    require(blyi_context_here_card(&card) == BLY_OK);
+    require(blyi_mem_alloc(card, &request, &memory) == BLY_OK);
     require(blyi_pinned_alloc(4096, 4096, 0, 33, &pinned) == BLY_OK);
     require(blyi_stream_create(0, 0, 0, &stream) == BLY_OK);
     require(blyi_event_create(PLAIN, MODERN, 0, &event) == BLY_OK);
@@ -159,13 +159,14 @@ static void a_stream_uses_one_mechanism_for_ever(void **state)
     void *host = new_stream(), *report = new_stream();
     uint64_t self = (uint64_t)pthread_self();
     assert_ok(blyi_callback_host_func(host, note, NULL, 0));
-    assert_status(blyi_callback_subscribe(self, host), BLY_E_SUBSCRIBED);
+    assert_status(blyi_callback_subscribe(BLYI_SERVES_CALLBACKS, self, host), BLY_E_SUBSCRIBED);
     assert_status(blyi_callback_launch(note, NULL, true, host, 0), BLY_E_SUBSCRIBED);
-    assert_ok(blyi_callback_subscribe(self, report));
-    assert_status(blyi_callback_subscribe(self, report), BLY_E_SUBSCRIBED);
-    assert_status(blyi_callback_subscribe(self + 1, report), BLY_E_SUBSCRIBED);
+    assert_ok(blyi_callback_subscribe(BLYI_SERVES_CALLBACKS, self, report));
+    assert_status(blyi_callback_subscribe(BLYI_SERVES_CALLBACKS, self, report), BLY_E_SUBSCRIBED);
+    assert_status(blyi_callback_subscribe(BLYI_SERVES_CALLBACKS, self + 1, report),
+                  BLY_E_SUBSCRIBED);
     assert_status(blyi_callback_host_func(report, note, NULL, 0), BLY_E_SUBSCRIBED);
-    assert_ok(blyi_callback_unsubscribe(self, report));
+    assert_ok(blyi_callback_unsubscribe(BLYI_SERVES_CALLBACKS, self, report));
     assert_status(blyi_callback_host_func(report, note, NULL, 0), BLY_E_SUBSCRIBED);
     assert_status(blyi_callback_launch(note, NULL, true, report, 0), BLY_E_NOT_SUBSCRIBED);
 }
@@ -174,19 +175,19 @@ static void callbacks_run_where_they_are_processed(void **state)
 {
     (void)state;
     void *stream = new_stream(), *event = new_event(MODERN);
-    assert_ok(blyi_callback_subscribe((uint64_t)pthread_self(), stream));
-    assert_status(blyi_callback_process(1000000), BLY_E_TIMEOUT);
+    assert_ok(blyi_callback_subscribe(BLYI_SERVES_CALLBACKS, (uint64_t)pthread_self(), stream));
+    assert_status(blyi_callback_process(BLYI_SERVES_CALLBACKS, 1000000), BLY_E_TIMEOUT);
     assert_ok(blyi_callback_launch(note, (void *)1, true, stream, 0));
     assert_ok(blyi_event_record(event, stream, 0));
     assert_status(blyi_event_sync(event, 1000000), BLY_E_TIMEOUT); /* blocks its stream */
-    assert_ok(blyi_callback_process(0));
+    assert_ok(blyi_callback_process(BLYI_SERVES_CALLBACKS, 0));
     assert_int_equal(trace.tids[0], syscall(SYS_gettid));
     assert_ok(blyi_event_sync(event, 0));
     assert_ok(blyi_callback_launch(note, (void *)2, false, stream, 0));
     assert_ok(blyi_callback_launch(note, (void *)3, false, stream, 0));
     assert_ok(blyi_stream_sync(stream, 0)); /* does not block */
-    assert_ok(blyi_callback_process(0));
-    assert_ok(blyi_callback_process(0));
+    assert_ok(blyi_callback_process(BLYI_SERVES_CALLBACKS, 0));
+    assert_ok(blyi_callback_process(BLYI_SERVES_CALLBACKS, 0));
     assert_int_equal(trace.order[1], 2);
     assert_int_equal(trace.order[2], 3);
 }
@@ -198,12 +199,12 @@ static void one_thread_serves_many_streams(void **state)
     uint64_t self = (uint64_t)pthread_self();
     for (int i = 0; i < 4; i++) {
         streams[i] = new_stream();
-        assert_ok(blyi_callback_subscribe(self, streams[i]));
+        assert_ok(blyi_callback_subscribe(BLYI_SERVES_CALLBACKS, self, streams[i]));
     }
     for (intptr_t i = 0; i < 40; i++)
         assert_ok(blyi_callback_launch(note, (void *)i, i % 3 == 0, streams[i % 4], 0));
     for (int i = 0; i < 40; i++)
-        assert_ok(blyi_callback_process(0));
+        assert_ok(blyi_callback_process(BLYI_SERVES_CALLBACKS, 0));
     assert_ok(blyi_device_sync(0));
     assert_int_equal(seen(), 40);
 }
@@ -214,8 +215,9 @@ static void a_report_thread_serves_one_card(void **state)
     void *here = new_stream(), *context, *there;
     assert_ok(blyi_context_create(1, 0, &context));
     there = new_stream();
-    assert_ok(blyi_callback_subscribe((uint64_t)pthread_self(), here));
-    assert_status(blyi_callback_subscribe((uint64_t)pthread_self(), there), BLY_E_SUBSCRIBED);
+    assert_ok(blyi_callback_subscribe(BLYI_SERVES_CALLBACKS, (uint64_t)pthread_self(), here));
+    assert_status(blyi_callback_subscribe(BLYI_SERVES_CALLBACKS, (uint64_t)pthread_self(), there),
+                  BLY_E_SUBSCRIBED);
     assert_ok(blyi_context_destroy(context));
 }
 
@@ -224,18 +226,18 @@ static void unprocessed_callbacks_end_with_their_subscription(void **state)
     (void)state;
     void *a = new_stream(), *b = new_stream(), *c = new_stream();
     uint64_t self = (uint64_t)pthread_self();
-    assert_ok(blyi_callback_subscribe(self, a));
-    assert_ok(blyi_callback_subscribe(self, b));
-    assert_ok(blyi_callback_subscribe(self, c));
+    assert_ok(blyi_callback_subscribe(BLYI_SERVES_CALLBACKS, self, a));
+    assert_ok(blyi_callback_subscribe(BLYI_SERVES_CALLBACKS, self, b));
+    assert_ok(blyi_callback_subscribe(BLYI_SERVES_CALLBACKS, self, c));
     assert_ok(blyi_callback_launch(note, NULL, true, a, 0));
     assert_ok(blyi_callback_launch(note, NULL, true, b, 0));
     assert_ok(blyi_callback_launch(note, NULL, false, c, 0));
     assert_ok(blyi_stream_sync(c, 0));
-    assert_ok(blyi_callback_unsubscribe(self, a));
+    assert_ok(blyi_callback_unsubscribe(BLYI_SERVES_CALLBACKS, self, a));
     assert_ok(blyi_stream_sync(a, 0));
     assert_ok(blyi_stream_destroy(b, true));
     assert_ok(blyi_stream_destroy(c, false));
-    assert_status(blyi_callback_process(0), BLY_E_NOT_SUBSCRIBED);
+    assert_status(blyi_callback_process(BLYI_SERVES_CALLBACKS, 0), BLY_E_NOT_SUBSCRIBED);
     assert_int_equal(seen(), 0);
 }
 
@@ -247,16 +249,18 @@ static void wrong_arguments_are_told(void **state)
     assert_ok(blyi_stream_destroy(stale, false));
     assert_status(blyi_callback_host_func(stale, note, NULL, 0), BLY_E_HANDLE);
     assert_status(blyi_callback_host_func(stream, NULL, NULL, 0), BLY_E_INVALID);
-    assert_status(blyi_callback_subscribe(self, NULL), BLY_E_HANDLE);
-    assert_status(blyi_callback_subscribe(self, stale), BLY_E_HANDLE);
-    assert_status(blyi_callback_unsubscribe(self, NULL), BLY_E_HANDLE);
-    assert_status(blyi_callback_unsubscribe(self, stream), BLY_E_NOT_SUBSCRIBED);
+    assert_status(blyi_callback_subscribe(BLYI_SERVES_CALLBACKS, self, NULL), BLY_E_HANDLE);
+    assert_status(blyi_callback_subscribe(BLYI_SERVES_CALLBACKS, self, stale), BLY_E_HANDLE);
+    assert_status(blyi_callback_unsubscribe(BLYI_SERVES_CALLBACKS, self, NULL), BLY_E_HANDLE);
+    assert_status(blyi_callback_unsubscribe(BLYI_SERVES_CALLBACKS, self, stream),
+                  BLY_E_NOT_SUBSCRIBED);
     assert_status(blyi_callback_launch(note, NULL, true, stale, 0), BLY_E_HANDLE);
     assert_status(blyi_callback_launch(note, NULL, true, stream, 0), BLY_E_NOT_SUBSCRIBED);
-    assert_status(blyi_callback_process(1000), BLY_E_NOT_SUBSCRIBED);
-    assert_ok(blyi_callback_subscribe(self, stream));
+    assert_status(blyi_callback_process(BLYI_SERVES_CALLBACKS, 1000), BLY_E_NOT_SUBSCRIBED);
+    assert_ok(blyi_callback_subscribe(BLYI_SERVES_CALLBACKS, self, stream));
     assert_status(blyi_callback_launch(NULL, NULL, true, stream, 0), BLY_E_INVALID);
-    assert_status(blyi_callback_unsubscribe(self + 8, stream), BLY_E_NOT_SUBSCRIBED);
+    assert_status(blyi_callback_unsubscribe(BLYI_SERVES_CALLBACKS, self + 8, stream),
+                  BLY_E_NOT_SUBSCRIBED);
 }
 
 static void each_failure_leaves_nothing(void **state)

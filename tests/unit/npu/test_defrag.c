@@ -15,9 +15,9 @@
 
 static struct blyi_card *card_here(void)
 {
-    struct blyi_context *context;
-    assert_ok(blyi_context_here(&context));
-    return blyi_context_card_ptr(context);
+    struct blyi_card *card;
+    assert_ok(blyi_context_here_card(&card));
+    return card;
 }
 
 static void *alloc(uint64_t size, enum blyi_mem_policy policy, uint32_t flags)

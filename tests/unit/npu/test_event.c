@@ -17,7 +17,7 @@ static void flags_follow_the_rules(void **state)
         {0x02, MODERN, BLY_OK},        {0x08, MODERN, BLY_OK},
         {0x10, LEGACY, BLY_OK},        {0x20, MODERN, BLY_OK},
         {0x11, LEGACY, BLY_E_INVALID}, {0x28, MODERN, BLY_E_INVALID},
-        {0x40, LEGACY, BLY_E_INVALID}, {0x40, MODERN, BLY_E_UNSUPPORTED},
+        {0x40, LEGACY, BLY_E_INVALID}, {0x40, MODERN, BLY_OK},
         {0x41, MODERN, BLY_E_INVALID}, {0x04, LEGACY, BLY_E_INVALID},
         {0x80, MODERN, BLY_E_INVALID}, {0xffffffffu, MODERN, BLY_E_INVALID},
     };
@@ -174,7 +174,7 @@ static void a_wait_gives_up_in_time(void **state)
             assert_ok(blyi_event_record(event, a, 0));
         assert_ok(blyi_event_wait(event, b, 2, 0));
         while (pending(b) != 1)
-            ;
+            sched_yield();
         /* Not before its time: the wait may begin anywhere between. */
         blyi_clock_advance(SECOND);
         assert_int_equal(pending(b), 1);
@@ -204,11 +204,11 @@ static void destroyed_events_live_until_their_work_ends(void **state)
         assert_ok(blyi_event_wait(event, b, 0, 0));
         assert_ok(blyi_event_destroy(event));
         assert_status(blyi_event_destroy(event), BLY_E_HANDLE);
-        assert_int_equal(blyi_card_get(0)->n_events, modern ? 0 : 1);
+        assert_int_equal(blyi_tally_used(0, BLYI_LIMIT_EVENTS), modern ? 0 : 1);
         assert_ok(blyi_stream_resume(a));
         assert_ok(blyi_stream_sync(b, 0));
         assert_ok(blyi_stream_sync(a, 0));
-        assert_int_equal(blyi_card_get(0)->n_events, 0);
+        assert_int_equal(blyi_tally_used(0, BLYI_LIMIT_EVENTS), 0);
     }
 }
 
@@ -244,6 +244,9 @@ static void the_limit_of_events_names_its_holders(void **state)
         assert_ok(blyi_event_wait(event, s2, 0, 0));
     }
     assert_ok(blyi_event_create(PLAIN, LEGACY, site, &event));
+    /* All have run before the sentence counts them: its own patience is 20 ms. */
+    assert_ok(blyi_stream_sync(s1, 0));
+    assert_ok(blyi_stream_sync(s2, 0));
     assert_status(blyi_event_record(event, s1, 0), BLY_E_NO_EVENT);
     assert_sentence("card 0: no event id left: 1024/1024 in use; 1024 complete, 0 pending; "
                     "all made at ");
@@ -268,7 +271,7 @@ static void events_that_are_destroyed_leave_nothing(void **state)
     }
     assert_ok(blyi_device_sync(0));
     blyi_host_stats(&after);
-    assert_int_equal(blyi_card_get(0)->n_events, 0);
+    assert_int_equal(blyi_tally_used(0, BLYI_LIMIT_EVENTS), 0);
     assert_true(after.live_bytes < before.live_bytes + MiB);
 }
 
@@ -337,7 +340,7 @@ static void each_failure_leaves_nothing(void **state)
             assert_ok(blyi_stream_sync(NULL, 0));
             if (event != NULL)
                 assert_ok(blyi_event_destroy(event));
-            assert_int_equal(blyi_card_get(0)->n_events, 0);
+            assert_int_equal(blyi_tally_used(0, BLYI_LIMIT_EVENTS), 0);
             if (!failed) {
                 assert_int_equal(status, BLY_OK);
                 break;

@@ -116,7 +116,7 @@ static void threads_do_not_disturb_each_other(void **state)
 }
 
 /* A child installs `before`, then us, then faults outside of our ranges. */
-static int run_child(void (*fn)(void))
+static int end_of(void (*fn)(void))
 {
     fflush(NULL);
     pid_t pid = fork();
@@ -196,17 +196,17 @@ static void everything_else_goes_to_who_was_there_before(void **state)
 {
     (void)state;
     map_pages();
-    int status = run_child(chain_to_siginfo);
+    int status = end_of(chain_to_siginfo);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
-    status = run_child(chain_to_plain);
+    status = end_of(chain_to_plain);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 9);
-    status = run_child(chain_to_default);
+    status = end_of(chain_to_default);
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
-    status = run_child(chain_a_sent_signal_to_default);
+    status = end_of(chain_a_sent_signal_to_default);
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
-    status = run_child(chain_a_sent_signal_to_ignore);
+    status = end_of(chain_a_sent_signal_to_ignore);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 5);
-    status = run_child(outside_of_the_ranges);
+    status = end_of(outside_of_the_ranges);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 9);
 }
 

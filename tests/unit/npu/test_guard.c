@@ -38,12 +38,12 @@ __attribute__((no_sanitize("address", "thread"), noinline)) static int peek(cons
 
 static char *block_of(uint64_t size)
 {
-    struct blyi_context *context;
+    struct blyi_card *card;
     struct blyi_mem_request request = {
         .asked = size, .rounded = size, .module = 33, .site = BLYI_SITE_HERE()};
     void *address = NULL;
-    check(blyi_context_here(&context) == BLY_OK);
-    check(blyi_mem_alloc(blyi_context_card_ptr(context), &request, &address) == BLY_OK);
+    check(blyi_context_here_card(&card) == BLY_OK);
+    check(blyi_mem_alloc(card, &request, &address) == BLY_OK);
     check(blyi_set_now(address, 7, size) == BLY_OK);
     return address;
 }
@@ -61,7 +61,7 @@ static int child_status(void (*fn)(void))
     if (pid == 0) {
         struct sigaction segv = {.sa_handler = SIG_DFL}; /* not cmocka's */
         sigaction(SIGSEGV, &segv, NULL);
-        alarm(120);
+        alarm(600);
         dup2(ends[1], 2);
         close(ends[0]);
         setenv("BELAY_GUARD", mode, 1);
@@ -179,9 +179,10 @@ static void touch_in_a_callback(void)
     begin_child();
     void *stream = NULL;
     check(blyi_stream_create(0, 0, 0, &stream) == BLY_OK);
-    check(blyi_callback_subscribe((uint64_t)pthread_self(), stream) == BLY_OK);
+    check(blyi_callback_subscribe(BLYI_SERVES_CALLBACKS, (uint64_t)pthread_self(), stream) ==
+          BLY_OK);
     check(blyi_callback_launch(touch, block_of(SIZE), true, stream, 0) == BLY_OK);
-    blyi_callback_process(0);
+    blyi_callback_process(BLYI_SERVES_CALLBACKS, 0);
 }
 
 static char *signal_block;

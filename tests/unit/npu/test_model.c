@@ -103,7 +103,7 @@ static void what_is_no_file_is_refused(void **state)
     close(mkstemp(fifo));
     unlink(fifo);
     assert_int_equal(mkfifo(fifo, 0600), 0);
-    alarm(10);
+    alarm(600);
     assert_fails(blyi_model_load(fifo, &m), BLY_E_IO, "no regular file");
     unlink(fifo);
     assert_fails(blyi_model_load("/tmp", &m), BLY_E_IO, "no regular file");

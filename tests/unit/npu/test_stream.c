@@ -59,10 +59,9 @@ static void a_full_ring_makes_the_submitter_wait(void **state)
 static void null_is_the_default_stream(void **state)
 {
     (void)state;
-    struct blyi_context *context;
+    void *stream;
     int32_t id, same;
-    assert_ok(blyi_context_here(&context));
-    void *stream = blyi_context_default_stream(context);
+    assert_ok(blyi_context_here_default(&stream, NULL));
     assert_ok(blyi_stream_nop(NULL));
     assert_ok(blyi_stream_sync(NULL, 0));
     assert_ok(blyi_stream_id(NULL, &id));
@@ -139,7 +138,7 @@ static void force_drops_queued_work(void **state)
     char back[4096];
     assert_ok(blyi_copy_now(back, memory, sizeof(back)));
     assert_int_equal(back[0], 1);
-    assert_int_equal(blyi_card_get(0)->n_streams, 0);
+    assert_int_equal(blyi_tally_used(0, BLYI_LIMIT_STREAMS), 0);
 }
 
 static void plain_destruction_waits_for_work(void **state)
@@ -260,7 +259,7 @@ static void one_of_many_destroys_a_stream(void **state)
         }
         assert_int_equal(n_ok, 1);
     }
-    assert_int_equal(blyi_card_get(0)->n_streams, 0);
+    assert_int_equal(blyi_tally_used(0, BLYI_LIMIT_STREAMS), 0);
 }
 
 static void each_failure_of_host_or_system_leaves_nothing(void **state)
@@ -284,7 +283,7 @@ static void each_failure_of_host_or_system_leaves_nothing(void **state)
             } else {
                 assert_null(stream);
             }
-            assert_int_equal(blyi_card_get(0)->n_streams, 0);
+            assert_int_equal(blyi_tally_used(0, BLYI_LIMIT_STREAMS), 0);
             if (!failed) {
                 assert_int_equal(status, BLY_OK);
                 assert_int_equal(queued, BLY_OK);

@@ -18,9 +18,9 @@
 
 static struct blyi_card *card_here(void)
 {
-    struct blyi_context *context;
-    assert_ok(blyi_context_here(&context));
-    return blyi_context_card_ptr(context);
+    struct blyi_card *card;
+    assert_ok(blyi_context_here_card(&card));
+    return card;
 }
 
 static void audit(void)
@@ -171,6 +171,8 @@ static void *free_what_is_guessed(void *arg)
     for (uint64_t handle; (handle = atomic_exchange(&guessed, 0)) != 1;)
         if (handle != 0)
             (void)blyi_physical_release((void *)(uintptr_t)handle, 0);
+        else
+            sched_yield(); /* the maker may need this processor */
     return arg;
 }
 
@@ -179,7 +181,7 @@ static void *free_what_is_guessed(void *arg)
 static void a_handle_that_is_guessed_can_be_freed(void **state)
 {
     (void)state;
-    static struct blyi_sink sink = {.kinds = (uint64_t)1 << BLYI_PROBE_PHYS_CREATE, .probe = guess};
+    static struct blyi_sink sink = {.kinds = BLYI_KIND(PHYS_CREATE), .probe = guess};
     struct blyi_physical_request request = {
         .card = card_here(), .size = FRAME, .page_kind = BLYI_PAGE_HUGE};
     pthread_t thread;

@@ -111,6 +111,35 @@ static void mappings_are_counted_as_the_kernel_does(void **state)
     assert_int_equal(window->free_granules.total, 8 * GiB / FRAME);
 }
 
+static void pages(uintptr_t granule, uint32_t frame, uint32_t page, uint32_t n)
+{
+    assert_ok(blyi_window_map_pages(window, granule, fd, frame, page, n, BLYI_ENTRY_COMMITTED));
+    assert_true(blyi_window_audit(window));
+    assert_int_equal(window->n_mappings, kernel_mappings());
+}
+
+/* Imports of pages: the rest of their granule is a mapping of its own between two that are used. */
+static void gaps_beside_pages_are_counted(void **state)
+{
+    (void)state;
+    uint64_t all = 8 * GiB / FRAME;
+    uintptr_t a = take(all);
+    for (uint32_t i = 0; i < 4; i++) /* at the window's start, then one behind another */
+        pages(a + i * FRAME, 3, 7, 1);
+    assert_int_equal(window->n_mappings, 9);
+    pages(a + 4 * FRAME, 10, 100, 412); /* to the end, and the next from its start: one mapping */
+    pages(a + 5 * FRAME, 11, 0, 50);
+    map(a + 6 * FRAME, 12, 1); /* behind a gap */
+    pages(a + 7 * FRAME, 13, 0, 20);
+    pages(a + 8 * FRAME, 20, 0, 512);
+    pages(a + (all - 1) * FRAME, 5, 0, 1); /* at its end */
+    unmap(a + 5 * FRAME, 1);
+    unmap(a + 1 * FRAME, 2);
+    unmap(a, all);
+    assert_int_equal(window->n_mappings, 1);
+    blyi_window_give(window, a, all);
+}
+
 static void random_maps(void **state)
 {
     (void)state;
@@ -230,6 +259,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {WINDOW_TEST(found_by_address),
                                        WINDOW_TEST(mappings_are_counted_as_the_kernel_does),
+                                       WINDOW_TEST(gaps_beside_pages_are_counted),
                                        WINDOW_TEST(random_maps),
                                        WINDOW_TEST(out_of_addresses),
                                        WINDOW_TEST(an_unmap_that_fails_is_tried_again),

@@ -109,6 +109,10 @@ static void reset_scenario(void)
     BLYI_PROBE(STREAM_DESTROY, .card = 0, .stream = 7, .site = site(9), .aux = 1);
     BLYI_PROBE(EVENT_CREATE, .card = 0, .event = 5, .site = site(3));
     BLYI_PROBE(EVENT_DESTROY, .card = 0, .event = 5, .site = site(9));
+    for (uint32_t id = 5; id < 8; id++)
+        BLYI_PROBE(NOTIFY_CREATE, .card = 0, .event = id, .site = site(4));
+    BLYI_PROBE(NOTIFY_DESTROY, .card = 0, .event = 7);
+    BLYI_PROBE(NOTIFY_DESTROY, .card = 0, .event = 6, .aux = 1);
     struct blyi_account account = read_account();
     const struct blyi_account_group *group = group_of(&account, 0, site(1));
     assert_int_equal(group->live.asked, 4 * MiB);
@@ -125,6 +129,15 @@ static void reset_scenario(void)
     assert_int_equal(account.streams.made, 2);
     assert_int_equal(account.events.live, 0);
     assert_int_equal(account.events.destroyed, 1);
+    /* Notifies have numbers of their own. */
+    const struct blyi_tally_ids *notifies = &group_of(&account, 0, site(4))->notifies;
+    assert_int_equal(notifies->live, 1);
+    assert_int_equal(notifies->reset, 1);
+    assert_int_equal(notifies->n_ids, 2);
+    assert_int_equal(notifies->ids[0], 5);
+    assert_int_equal(notifies->ids[1], 6);
+    assert_int_equal(account.notifies.made, 3);
+    assert_int_equal(account.notifies.destroyed, 1);
     assert_int_equal(account.cards[0].overhead, 16 * MiB);
     blyi_account_fini(&account);
 }
@@ -151,6 +164,46 @@ static void pinned_scenario(void)
     assert_int_equal(account.pinned.peak, 289 * MiB);
     assert_int_equal(account.pinned.frees, 17);
     blyi_account_fini(&account);
+}
+
+static void register_host(uint64_t address, uint64_t size, uint64_t backed)
+{
+    BLYI_PROBE(HOST_REGISTER, .card = -1, .address = address, .size = size, .asked = size,
+               .rounded = size, .backed = backed, .site = site(2));
+}
+
+static void unregister_host(uint64_t address, uint64_t size, uint64_t backed)
+{
+    BLYI_PROBE(HOST_UNREGISTER, .card = -1, .address = address, .size = size, .asked = size,
+               .rounded = size, .backed = backed, .site = site(3));
+}
+
+static void registered_scenario(void)
+{
+    BLYI_PROBE(HOST_ALLOC, .card = -1, .address = 0x40000000, .asked = MiB, .rounded = MiB,
+               .backed = MiB, .site = site(1));
+    register_host(0x10000000, 5000, 8192);
+    register_host(0x40000000, MiB, 0); /* the pinned block itself */
+    struct blyi_account account = read_account();
+    assert_int_equal(account.pinned.peak, MiB + 5000);
+    assert_int_equal(account.pinned.peak_backed, MiB + 8192);
+    assert_int_equal(account.pinned.live.asked, MiB + 5000);
+    assert_int_equal(account.pinned.all.asked, MiB); /* what was allocated */
+    assert_int_equal(account.registered.made, 1);
+    blyi_account_fini(&account);
+    unregister_host(0x10000000, 5000, 8192);
+    unregister_host(0x40000000, MiB, 0);
+    account = read_account();
+    assert_int_equal(account.pinned.live.backed, MiB);
+    assert_int_equal(account.pinned.peak, MiB + 5000);
+    assert_int_equal(account.registered.live.count, 0);
+    blyi_account_fini(&account);
+}
+
+static void registered_memory_counts_as_pinned(void **state)
+{
+    (void)state;
+    in_child(registered_scenario);
 }
 
 static void pinned_memory_is_counted_apart(void **state)
@@ -268,6 +321,7 @@ int main(void)
         cmocka_unit_test(waste_is_exact_and_names_what_the_padding_costs),
         cmocka_unit_test(reset_takes_back_and_does_not_forgive),
         cmocka_unit_test(pinned_memory_is_counted_apart),
+        cmocka_unit_test(registered_memory_counts_as_pinned),
         cmocka_unit_test(probes_without_a_record_do_no_harm),
         cmocka_unit_test(shortage_of_host_memory_loses_sites_not_bytes),
         cmocka_unit_test(reading_may_fail_and_be_repeated),

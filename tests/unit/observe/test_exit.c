@@ -184,8 +184,8 @@ static void a_reader_that_went_away_does_no_harm(void **state)
 static void a_destination_that_cannot_be_is_told(void **state)
 {
     (void)state;
-    assert_int_equal(WEXITSTATUS(end_by("exit", "x.html", "2>html.log")), 3);
-    assert_non_null(strstr(content("html.log"), "*.txt or *.json"));
+    assert_int_equal(WEXITSTATUS(end_by("exit", "x.htm", "2>htm.log")), 3);
+    assert_non_null(strstr(content("htm.log"), "*.txt, *.json or *.html"));
     assert_int_equal(WEXITSTATUS(end_by("exit", "/nonexistent/x.txt", "2>absent.log")), 3);
     assert_non_null(strstr(content("absent.log"), "/nonexistent/x.txt"));
     end_by("exit", "/nonexistent/x.txt,other.txt", "2>absent.log");

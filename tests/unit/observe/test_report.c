@@ -2,6 +2,7 @@
  *
  * The report of a made-up history: JSON by its names, text as a whole.
  */
+#include "base/option.h"
 #include "observe_test.h"
 
 #include <jansson.h>
@@ -284,6 +285,7 @@ static void shortage_scenario(void)
 {
     history();
     struct blyi_host_stats before, after;
+    (void)blyi_option_int(BLYI_OPT_LOG); /* options are read, and their texts kept, at first use */
     blyi_host_stats(&before);
     for (uint64_t n = 1;; n++) {
         struct blyi_report report;

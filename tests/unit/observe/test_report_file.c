@@ -9,8 +9,13 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include "observe/report_file.h"
+#include "observe/report_page.h"
 
 static char folder[] = "/tmp/belay-report-XXXXXX";
 
@@ -56,8 +61,10 @@ static void destinations_are_told_by_their_end(void **state)
     assert_true(file.form == BLYI_REPORT_JSON && file.shared && file.path[0] == '/');
     assert_int_equal(blyi_report_file_parse("/x/a-%p.txt", NULL, &file), BLY_OK);
     assert_true(file.form == BLYI_REPORT_TEXT && !file.shared);
-    assert_int_equal(blyi_report_file_parse("a.html", NULL, &file), BLY_E_INVALID);
-    assert_non_null(strstr(bly_last_error(), "*.json"));
+    assert_int_equal(blyi_report_file_parse("a.html", NULL, &file), BLY_OK);
+    assert_true(file.form == BLYI_REPORT_PAGE && file.shared);
+    assert_int_equal(blyi_report_file_parse("a.htm", NULL, &file), BLY_E_INVALID);
+    assert_non_null(strstr(bly_last_error(), "*.txt, *.json or *.html"));
     assert_int_equal(blyi_report_file_parse(".json", NULL, &file), BLY_E_INVALID);
     assert_int_equal(blyi_report_file_parse("out", NULL, &file), BLY_E_INVALID);
 
@@ -222,6 +229,53 @@ static void json_children_are_in_their_parents_object(void **state)
     json_decref(report);
 }
 
+/* The object in a page, and the page whole around it. */
+static json_t *object_in(const char *path)
+{
+    const char *text = content(path);
+    struct blyi_slice page = {text, strlen(text)}, head = blyi_report_page_head(),
+                      tail = blyi_report_page_tail(), object = blyi_report_page_object(page);
+    assert_int_equal(page.length, head.length + object.length + tail.length);
+    assert_memory_equal(page.text, head.text, head.length);
+    assert_ptr_equal(object.text, page.text + head.length);
+    assert_memory_equal(object.text + object.length, tail.text, tail.length);
+    assert_null(memchr(object.text, '<', object.length));
+    json_t *report = json_loadb(object.text, object.length, 0, NULL);
+    assert_non_null(report);
+    return report;
+}
+
+static void a_page_holds_an_object_at_each_moment(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"{\n  \"pid\": 0\n}\n", "{\n  \"pid\": 1\n}\n",
+                                        "{\n  \"site\": \"a<b></script>\"\n}\n"};
+    const char *path = path_of("page.html");
+    struct blyi_report_file file;
+    assert_int_equal(blyi_report_file_parse(path, NULL, &file), BLY_OK);
+    assert_int_equal(blyi_report_file_new(&file), BLY_OK);
+    json_t *begun = object_in(path);
+    assert_true(json_is_true(json_object_get(begun, "unfinished")));
+    json_decref(begun);
+    assert_true(blyi_report_file_is_unused(&file));
+    children_come_behind("page.html", texts);
+    json_t *report = object_in(path), *children = json_object_get(report, "children");
+    assert_int_equal(json_integer_value(json_object_get(report, "pid")), 0);
+    assert_int_equal(json_array_size(children), 2);
+    const char *site = json_string_value(json_object_get(json_array_get(children, 1), "site"));
+    assert_string_equal(site, "a<b></script>");
+    json_decref(report);
+    assert_false(blyi_report_file_is_unused(&file));
+}
+
+static void another_file_is_no_page(void **state)
+{
+    (void)state;
+    static const char text[] = "<!doctype html><p>mine";
+    struct blyi_slice object = blyi_report_page_object((struct blyi_slice){text, strlen(text)});
+    assert_int_equal(object.length, 0);
+}
+
 static void append_adds_to_what_is_there(void **state)
 {
     (void)state;
@@ -253,6 +307,87 @@ static void pid_in_the_name_keeps_processes_apart(void **state)
     add(&file, "mine again\n");
     snprintf(name, sizeof(name), "p-%d.txt", (int)getpid());
     assert_string_equal(content(path_of(name)), "mine again\n");
+}
+
+/* Sections so large that writing them takes a while. */
+static void write_until_killed(const char *path, int begun)
+{
+    enum { LARGE = 4 << 20 };
+    char *text = malloc(LARGE + 64);
+    struct blyi_report_file file = opened(path, false);
+    if (text == NULL)
+        _exit(1);
+    memset(text, 'x', LARGE);
+    memcpy(text, "{\n  \"pid\": \"", 12);
+    strcpy(text + LARGE, "\"\n}\n");
+    if (write(begun, "", 1) != 1)
+        _exit(1);
+    for (int i = 0; i < 50; i++)
+        add(&file, text);
+    _exit(0);
+}
+
+static void a_kill_leaves_the_file_whole(void **state)
+{
+    (void)state;
+    const char *path = path_of("killed.json");
+    for (int i = 0; i < 40; i++) {
+        int ends[2], status;
+        char byte;
+        assert_int_equal(pipe(ends), 0);
+        pid_t pid = fork();
+        if (pid == 0)
+            write_until_killed(path, ends[1]);
+        close(ends[1]);
+        assert_int_equal(read(ends[0], &byte, 1), 1);
+        usleep((useconds_t)(i * 731) % 20000); /* anywhere; none is wrong */
+        kill(pid, SIGKILL);
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        close(ends[0]);
+        json_error_t error;
+        json_t *report = json_load_file(path, 0, &error);
+        if (report == NULL)
+            fail_msg("kill %d: line %d: %s", i, error.line, error.text);
+        json_decref(report);
+    }
+    /* What the killed left beside is in nobody's way, and the last to leave takes it away. */
+    struct blyi_report_file file = opened(path, false);
+    add(&file, "{\n  \"pid\": 1\n}\n");
+    assert_false(is_unfinished(path));
+    assert_int_not_equal(access(path_of("killed.json.lock"), F_OK), 0);
+    assert_int_not_equal(access(path_of("killed.json.new"), F_OK), 0);
+}
+
+/* It goes on as the file that it is: behind a link, under a second name, in a folder where nobody
+ * may put anything. */
+static void a_file_that_cannot_be_replaced_is_rewritten(void **state)
+{
+    (void)state;
+    char real[PATH_MAX], linked[PATH_MAX];
+    struct stat before, after;
+    snprintf(real, sizeof(real), "%s", path_of("real.json"));
+    snprintf(linked, sizeof(linked), "%s", path_of("second.json"));
+    struct blyi_report_file file = opened(real, false);
+    add(&file, "{\n  \"pid\": 1\n}\n");
+    assert_int_equal(link(real, linked), 0);
+    assert_int_equal(stat(real, &before), 0);
+    file = opened(real, true);
+    add(&file, "{\n  \"pid\": 2\n}\n");
+    assert_int_equal(stat(linked, &after), 0);
+    assert_int_equal(before.st_ino, after.st_ino);
+    json_t *report = object(linked);
+    assert_int_equal(json_array_size(json_object_get(report, "children")), 1);
+    json_decref(report);
+
+    assert_int_equal(unlink(linked), 0);
+    assert_int_equal(symlink(real, linked), 0);
+    file = opened(linked, true);
+    add(&file, "{\n  \"pid\": 3\n}\n");
+    report = object(real);
+    assert_int_equal(json_array_size(json_object_get(report, "children")), 2);
+    json_decref(report);
+    assert_int_equal(lstat(linked, &after), 0);
+    assert_true(S_ISLNK(after.st_mode));
 }
 
 static void errors_name_the_file(void **state)
@@ -289,8 +424,12 @@ int main(void)
         cmocka_unit_test(a_new_run_begins_a_file_anew),
         cmocka_unit_test(text_sections_follow_each_other),
         cmocka_unit_test(json_children_are_in_their_parents_object),
+        cmocka_unit_test(a_page_holds_an_object_at_each_moment),
+        cmocka_unit_test(another_file_is_no_page),
         cmocka_unit_test(append_adds_to_what_is_there),
         cmocka_unit_test(pid_in_the_name_keeps_processes_apart),
+        cmocka_unit_test(a_kill_leaves_the_file_whole),
+        cmocka_unit_test(a_file_that_cannot_be_replaced_is_rewritten),
         cmocka_unit_test(errors_name_the_file),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

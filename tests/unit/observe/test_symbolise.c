@@ -207,7 +207,7 @@ static void a_helper_that_fails_is_done_without(void **state)
     expect_fallback("/bin/true");
 }
 
-/* It takes the whole time that a helper has. */
+/* It takes as long as a helper may do nothing. */
 static void a_helper_that_hangs_is_stopped(void **state)
 {
     (void)state;

@@ -37,12 +37,12 @@ static inline int64_t plan_between(uint64_t *state, int64_t low, int64_t high)
     return low + (int64_t)(plan_rand(state) % (uint64_t)(high - low + 1));
 }
 
-/* BELAY_TEST_SEED, or the time; printed. */
+/* TEST_SEED, or the time; printed. */
 static inline uint64_t plan_seed(void)
 {
-    const char *given = getenv("BELAY_TEST_SEED");
+    const char *given = getenv("TEST_SEED");
     uint64_t seed = given != NULL ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
-    print_message("seed %llu (BELAY_TEST_SEED)\n", (unsigned long long)seed);
+    print_message("TEST_SEED=%llu\n", (unsigned long long)seed);
     return seed;
 }
 

@@ -285,7 +285,9 @@ static void extremes(void **state)
     bly_plan_buffer *b = malloc(MANY * sizeof(*b));
     for (size_t i = 0; i < MANY; i++)
         b[i] = bly_plan_buffer_make(0, 1, 4096);
-    assert_ok(bly_plan(b, MANY, NULL, &r));
+    bly_plan_opts opts = bly_plan_opts_default();
+    opts.deadline_ns = UINT64_MAX; /* it ends as the plan is optimal, on the slowest machine */
+    assert_ok(bly_plan(b, MANY, &opts, &r));
     assert_true(r.optimal);
     assert_int_equal(r.peak, (uint64_t)MANY * 4096);
     bly_plan_release(&r);
@@ -355,6 +357,48 @@ static void the_sweep_sees_overlaps(void **state)
 }
 
 /* Each host allocation fails once; nothing is lost and a plan, if there is one, is valid. */
+static bool overlap_anywhere(const bly_plan_buffer *b, const uint64_t *at, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < i; k++) {
+            if (b[i].lower < b[k].upper && b[k].lower < b[i].upper && at[i] < at[k] + b[k].size &&
+                at[k] < at[i] + b[i].size)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* In and out of order of birth, as whole buffers and as spans (one region; two of them). */
+static void the_sweep_agrees_with_all_pairs(void **state)
+{
+    (void)state;
+    enum { N = 12 };
+    uint64_t random = 7, refused = 0;
+    for (int round = 0; round < 4000; round++) {
+        bly_plan_buffer b[N];
+        uint64_t at[N], peak;
+        uint32_t region[N] = {0};
+        for (int i = 0; i < N; i++) {
+            random = random * 6364136223846793005u + 1442695040888963407u;
+            int64_t lower = round % 2 == 0 ? i : (int64_t)(random >> 40) % N;
+            b[i] = bly_plan_buffer_make(lower, lower + 1 + (int64_t)(random >> 50) % 3,
+                                        1 + (random >> 55) % 4);
+            at[i] = (random >> 33) % 100;
+        }
+        bool overlap = overlap_anywhere(b, at, N);
+        refused += overlap;
+        bly_status wanted = overlap ? BLY_E_INVALID : BLY_OK;
+        assert_int_equal(bly_plan_verify(b, N, 1, at, NULL, &peak), wanted);
+        assert_int_equal(bly_plan_verify(b, N, 1, at, region, &peak), wanted);
+        region[0] = 1;
+        overlap = overlap_anywhere(b + 1, at + 1, N - 1);
+        wanted = overlap ? BLY_E_INVALID : BLY_OK;
+        assert_int_equal(bly_plan_verify(b, N, 1, at, region, &peak), wanted);
+    }
+    assert_in_range(refused, 400, 3600);
+}
+
 static void host_memory_may_fail_anywhere(void **state)
 {
     (void)state;
@@ -400,6 +444,7 @@ int main(void)
         cmocka_unit_test(extremes),
         cmocka_unit_test(bad_buffers_are_refused),
         cmocka_unit_test(the_sweep_sees_overlaps),
+        cmocka_unit_test(the_sweep_agrees_with_all_pairs),
         cmocka_unit_test(host_memory_may_fail_anywhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -61,6 +61,8 @@ static void bad_lines_are_named(void **state)
         {"time\tx\n", "not the header of a trace"},
         {"time_us\top\tid\tbytes\n1\tf\t4\t0\n", "t.csv:2: a free of an id"},
         {"time_us\top\tid\tbytes\n1\ta\t4\t0\n", "an allocation of no bytes"},
+        {"time_us\top\tid\tbytes\n1\ta\t4\t9\n2\tf\t4\t0\n3\tf\t4\t0\n",
+         "t.csv:4: a free of an id that was freed before"},
         {"time_us\top\tid\tbytes\n1\ta\t4\n", "fewer than 4"},
     };
     for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
@@ -79,7 +81,7 @@ static void traces(void **state)
                     "time_us\top\tid\tbytes\tstream\ttag\n"
                     "5\ta\t7\t100\t0\tempty\n"
                     "5\te\t0\t0\t0\titer0\n"
-                    "6\ta\t8\t50\t0\t-\n"
+                    "6\ta\t8\t50\t3\t-\n"
                     "7\tu\t7\t0\t1\t-\n"
                     "8\tf\t7\t0\t0\t-\n"
                     "9\ta\t9\t10\t0\t-\n"
@@ -90,6 +92,8 @@ static void traces(void **state)
     assert_int_equal(in.buffers[0].lower, 0);
     assert_int_equal(in.buffers[0].upper, 4); /* until its use on the other stream ended */
     assert_int_equal(in.buffers[1].upper, 5); /* never freed */
+    assert_int_equal(in.streams[0], 0);
+    assert_int_equal(in.streams[1], 3);
     bly_plan_input_release(&in);
 }
 
@@ -114,6 +118,49 @@ static void steps_are_found(void **state)
     assert_true(period.n_steps >= N_STEPS - 1);
     plan_random(&seed, b, 200, 100000, 100000);
     assert_int_equal(bly_plan_find_period(b, 200, &period), BLY_E_STATE);
+}
+
+enum { VARIED = 40, VARIED_STEPS = 5 };
+
+/* Steps of one shape whose sizes all grow from step to step; of each buffer in `kept`, none is
+ * freed. */
+static size_t make_varied(bly_plan_buffer *b, size_t kept)
+{
+    uint64_t seed = plan_seed();
+    bly_plan_buffer step[VARIED];
+    plan_random(&seed, step, VARIED, 100, 1000);
+    for (size_t i = 0; i < VARIED * VARIED_STEPS; i++) {
+        int64_t start = 100 * (int64_t)(i / VARIED);
+        b[i] = step[i % VARIED];
+        b[i].size *= i / VARIED + 1;
+        b[i].lower += start;
+        b[i].upper = i % VARIED < kept ? 100 * VARIED_STEPS : b[i].upper + start;
+    }
+    return VARIED * VARIED_STEPS;
+}
+
+static void steps_of_other_sizes_are_found(void **state)
+{
+    (void)state;
+    bly_plan_buffer b[VARIED * VARIED_STEPS];
+    bly_plan_period period;
+    size_t n = make_varied(b, 0);
+    assert_ok(bly_plan_find_period(b, n, &period));
+    assert_true(period.sizes_differ);
+    assert_int_equal(period.n_buffers, VARIED);
+    assert_int_equal(period.length, 100);
+    assert_true(period.n_steps >= VARIED_STEPS - 1);
+}
+
+/* What only ever takes is no step, however often it is repeated. */
+static void what_keeps_growing_is_no_step(void **state)
+{
+    (void)state;
+    bly_plan_buffer b[VARIED * VARIED_STEPS];
+    bly_plan_period period;
+    size_t n = make_varied(b, VARIED / 4);
+    assert_int_equal(bly_plan_find_period(b, n, &period), BLY_E_STATE);
+    assert_non_null(strstr(bly_last_error(), "no step is repeated"));
 }
 
 static void reading_survives_faults(void **state)
@@ -148,6 +195,8 @@ int main(void)
         cmocka_unit_test(bad_lines_are_named),
         cmocka_unit_test(traces),
         cmocka_unit_test(steps_are_found),
+        cmocka_unit_test(steps_of_other_sizes_are_found),
+        cmocka_unit_test(what_keeps_growing_is_no_step),
         cmocka_unit_test(reading_survives_faults),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
