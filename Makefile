@@ -29,7 +29,7 @@ example-peers: RUN_OPTIONS := --cards 2
 example-%: all
 	$(BUILD)/bin/belay run $(RUN_OPTIONS) -- $(BUILD)/examples/$*
 
-# The tests of the README: checks of the tree, then every suite in debug, sanitized and with clang.
+# The tests of the README: checks of the tree, then every suite in debug and sanitized.
 test: packages-test
 	scripts/test.sh quick
 

@@ -6,7 +6,7 @@ target_compile_features(belay_flags INTERFACE c_std_11)
 target_compile_definitions(belay_flags INTERFACE _GNU_SOURCE BLY_DEBUG=${BLY_DEBUG})
 target_compile_options(belay_flags INTERFACE
   $<$<COMPILE_LANGUAGE:C>:-std=c11>
-  -Wall -Wextra -Wconversion -Wshadow
+  -Wall -Wextra -Wconversion -Wshadow -Wundef
   $<$<COMPILE_LANGUAGE:C>:-Wmissing-prototypes> $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes>
   -fvisibility=hidden -fno-omit-frame-pointer
   $<$<BOOL:${BLY_WERROR}>:-Werror>)

@@ -1,13 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # test.sh quick | all | lint | preset NAME | build NAME - what `make test` and its kin run.
-#   quick   checks of the tree, then every test suite in debug, with sanitizers and with clang
+#   quick   checks of the tree, every test suite in debug and with ASan and UBSan, a build with
+#           clang, and with TSan (which is clang's) the suites of code that has threads
 #   all     quick, and what is too slow for every change: aarch64 build, long stress
 set -eu
 cd "$(dirname "$0")/.."
 jobs=$(nproc)
 
-say() { printf '\n== %s\n' "$*"; }
+began=$(date +%s)
+
+# With the seconds since the start.
+say() { printf '\n== %s (%d s)\n' "$*" $(($(date +%s) - began)); }
 
 build() {
     cmake --preset "$1" >/dev/null
@@ -55,7 +59,8 @@ quick | all)
     say "exported symbols"
     build release
     scripts/check_exports.sh build/release
-    run_preset clang
+    say "build: clang"
+    build clang
     run_preset asan
     run_preset tsan
     tidy

@@ -14,17 +14,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "base/compiler.h"
+#include "base/sanitizer.h"
 
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define BLYI_ORDER_IS_SEEN 1
-#endif
-#endif
-#if defined(__SANITIZE_THREAD__)
-#define BLYI_ORDER_IS_SEEN 1
-#endif
-
-#if defined(BLYI_ORDER_IS_SEEN)
+#if BLYI_WITH_TSAN
 static inline void blyi_order_release(const void *at)
 {
     (void)at;

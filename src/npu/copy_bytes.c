@@ -16,32 +16,18 @@
 #include <string.h>
 #include <unistd.h>
 #include "base/compiler.h"
+#include "base/sanitizer.h"
 #include "base/sys.h"
 #include "npu/copy.h"
 
 /* Under a sanitizer memcpy looks at its shadow first, and dies there when the memory is not
  * there. So it is the bare instruction then; TSan is told once the bytes have arrived. */
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define UNDER_TSAN 1
-#endif
-#if __has_feature(address_sanitizer)
-#define UNDER_ASAN 1
-#endif
-#endif
-#if defined(__SANITIZE_THREAD__)
-#define UNDER_TSAN 1
-#endif
-#if defined(__SANITIZE_ADDRESS__)
-#define UNDER_ASAN 1
-#endif
-
-#if defined(UNDER_TSAN)
+#if BLYI_WITH_TSAN
 void __tsan_read_range(const void *address, unsigned long size);
 void __tsan_write_range(void *address, unsigned long size);
 #endif
 
-#if (defined(UNDER_TSAN) || defined(UNDER_ASAN)) && defined(__x86_64__)
+#if (BLYI_WITH_TSAN || BLYI_WITH_ASAN) && defined(__x86_64__)
 #define BARE 1
 #else
 #define BARE 0
@@ -56,7 +42,7 @@ static inline bool is_word(const void *dst, const void *src, size_t size)
 }
 
 #if BARE
-#if defined(UNDER_TSAN)
+#if BLYI_WITH_TSAN
 /* What was done to a word, told as the one access that it is elsewhere. */
 static void tell_word(void *dst, const void *src, size_t size)
 {
@@ -76,7 +62,7 @@ static void copy_bare(void *dst, const void *src, size_t size)
     const void *from = src;
     size_t left = size;
     __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(left) : : "memory");
-#if defined(UNDER_TSAN)
+#if BLYI_WITH_TSAN
     if (is_word(dst, src, size)) {
         tell_word(dst, src, size);
         return;
@@ -91,7 +77,7 @@ static void set_bare(void *dst, uint8_t value, size_t size)
     void *to = dst;
     size_t left = size;
     __asm__ volatile("rep stosb" : "+D"(to), "+c"(left) : "a"(value) : "memory");
-#if defined(UNDER_TSAN)
+#if BLYI_WITH_TSAN
     __tsan_write_range(dst, size);
 #endif
 }

@@ -177,8 +177,9 @@ bool blyi_kernel_stop(struct blyi_stream *stream)
     uint64_t position = __atomic_load_n(&stream->kernel_position, __ATOMIC_RELAXED);
     if (blyi_queue_completed(stream) > position)
         return false; /* it ended meanwhile, or the next one is about to begin */
-    do
-        blyi_fault_stop(tid, token_of(stream, position));
-    while (blyi_queue_await_real(stream, position + 1, STOP_AGAIN_NS) != BLY_OK);
+    do {              /* not to a thread that has left the kernel: it may be about to end */
+        if (__atomic_load_n(&stream->kernel_tid, __ATOMIC_ACQUIRE) == tid)
+            blyi_fault_stop(tid, token_of(stream, position));
+    } while (blyi_queue_await_real(stream, position + 1, STOP_AGAIN_NS) != BLY_OK);
     return true;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 #include "base/host.h"
 #include "base/probe.h"
+#include "base/sanitizer.h"
 #include "npu/card.h"
 #include "npu/queue.h"
 #include "npu/task.h"
@@ -12,15 +13,7 @@
 
 /* Queued work may write the source while it is copied: the checker then says nothing of it, and
  * sanitizers shall not either. Their memcpy would look. */
-#if defined(__SANITIZE_THREAD__)
-#define UNSEEN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define UNSEEN 1
-#endif
-#endif
-
-#ifdef UNSEEN
+#if BLYI_WITH_TSAN
 __attribute__((no_sanitize("thread"))) static void copy(volatile unsigned char *to,
                                                         const volatile unsigned char *from,
                                                         uint64_t size)

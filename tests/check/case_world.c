@@ -3,6 +3,7 @@
  * case_world.c - what all cases need.
  */
 #include "check_case.h"
+#include "base/sanitizer.h"
 
 struct world w;
 
@@ -145,12 +146,9 @@ void wait_done(aclrtStream stream)
 }
 
 /* Looks at what a copy may be writing: that is what these cases do on purpose. */
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
+#if BLYI_WITH_TSAN
 #define BESIDE_A_COPY __attribute__((no_sanitize("thread"), noinline))
-#endif
-#endif
-#ifndef BESIDE_A_COPY
+#else
 #define BESIDE_A_COPY
 #endif
 

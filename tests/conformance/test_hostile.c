@@ -15,11 +15,12 @@
 #include <limits.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include "base/sanitizer.h"
 #include "face/acl/acl_symbols.h"
 
 #define ARGS_MAX   10
 #define VALUES_MAX 20
-#define RANDOM     400
+#define RANDOM     (BLYI_WITH_TSAN ? 80 : 400) /* rounds of each function */
 #define AREA       (4 * MIB)
 #define FILL       0xa5
 #define OUT_SIZE   ((size_t)16384)
@@ -827,20 +828,6 @@ static void mend_world(void)
     mend_pools();
 }
 
-#if defined(__SANITIZE_ADDRESS__)
-#define UNDER_ASAN 1
-#else
-#define UNDER_ASAN 0
-#endif
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define UNDER_TSAN 1
-#endif
-#endif
-#ifndef UNDER_TSAN
-#define UNDER_TSAN 0
-#endif
-
 #define P(pointer) ((uint64_t)(uintptr_t)(pointer))
 #define ADD(...)                                                                                   \
     do {                                                                                           \
@@ -1005,7 +992,8 @@ static void values_of(char kind, size_t index, struct values *values)
             P(world.pinned + 32), P(world.area), P(world.area + 1), P(world.dead_card),
             P(world.dead_pinned), P(world.other_card), P(world.pooled), P(world.dead_pooled),
             UINT64_MAX - 4095);
-        if (!UNDER_TSAN) /* its shadow lies where handles point, and would be filled for hours */
+        if (!BLYI_WITH_TSAN) /* its shadow lies where handles point, and would be filled for hours
+                              */
             ADD(P(world.stream));
         break;
     case 'h':
@@ -1340,7 +1328,7 @@ static bool bears_a_fork(const struct row *row)
         call_in_fork(row);
         /* With the destructors once; not under ASan, whose search for leaks at exit cannot see what
          * threads held that the child does not have. */
-        if (!UNDER_ASAN && strcmp(row->name, "aclrtFree") == 0)
+        if (!BLYI_WITH_ASAN && strcmp(row->name, "aclrtFree") == 0)
             exit(0);
         _exit(0);
     }

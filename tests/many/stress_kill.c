@@ -12,6 +12,7 @@
 #include "npu/copy.h"
 #include "npu/ledger.h"
 #include "npu/memory.h"
+#include "base/sanitizer.h"
 #include "npu/physical.h"
 #include "npu/runtime.h"
 #include "npu/share.h"
@@ -24,14 +25,7 @@
 #define BLOCKS  8
 #define WORKERS 6
 /* Where all takes ten times as long, every fifth step must do. */
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define STRIDE 5
-#endif
-#endif
-#ifndef STRIDE
-#define STRIDE 1
-#endif
+#define STRIDE   (BLYI_WITH_TSAN ? 5 : 1)
 #define FAIL_MAX 20000 /* steps of one program; there are some hundred */
 
 static uint64_t number_of(const char *name, uint64_t fallback)

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Death at every step of a life with shared events and notifies. */
 #include "signal_test.h"
+#include "base/sanitizer.h"
 
 /* Where all takes ten times as long, every fifth step must do. */
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define STRIDE 5
-#endif
-#endif
-#ifndef STRIDE
-#define STRIDE 1
-#endif
+#define STRIDE (BLYI_WITH_TSAN ? 5 : 1)
 
 static int fatal_step;
 

@@ -2,6 +2,7 @@
  * Pinned host memory: exact pages, limits, blocks that queued work holds. */
 #include "mem_test.h"
 #include "base/probe.h"
+#include "base/sanitizer.h"
 #include "npu/host_room.h"
 #include "npu/pinned.h"
 #include "npu/pointer.h"
@@ -9,17 +10,7 @@
 #include <sys/mman.h>
 
 /* Sanitizers keep memory of their own, and make mlock() do nothing. */
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED true
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED true
-#endif
-#ifndef SANITIZED
-#define SANITIZED false
-#endif
+#define SANITIZED (BLYI_WITH_ASAN || BLYI_WITH_TSAN)
 
 static bool is_known(const char *address)
 {
