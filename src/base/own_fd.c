@@ -19,6 +19,16 @@ struct blyi_own_fd blyi_own_fd_adopt(int fd)
     return own;
 }
 
+void blyi_own_fd_make_room(void)
+{
+    int fd = open("/", O_PATH | O_CLOEXEC);
+    int high = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, LEAST) : -1;
+    if (high >= 0)
+        close(high);
+    if (fd >= 0)
+        close(fd);
+}
+
 struct blyi_own_fd blyi_own_fd_take(int fd)
 {
     int high = fcntl(fd, F_DUPFD_CLOEXEC, LEAST);

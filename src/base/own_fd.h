@@ -20,6 +20,9 @@ struct blyi_own_fd {
         -1, 0, 0                                                                                   \
     }
 
+/* Makes the kernel's table of descriptors large enough now, for it may wait for all processors when
+ * it grows later (early.c). */
+void blyi_own_fd_make_room(void);
 /* `fd` is the library's from here on, under another number where there is one. */
 struct blyi_own_fd blyi_own_fd_take(int fd);
 /* The same, with its number as it is. */

@@ -5,15 +5,14 @@
  */
 #include <assert.h>
 #include <execinfo.h>
-#include <linux/membarrier.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/barrier.h"
 #include "base/clock.h"
 #include "base/frame.h"
 #include "base/log.h"
@@ -127,8 +126,7 @@ static void prepare_process(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, first_start);
-    /* Again each time: the child of a fork has to. */
-    syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
+    (void)blyi_barrier_ready(); /* where it fails, stopping keeps the file mapped */
 }
 
 static bly_status check_opts(const struct blyi_recorder_opts *opts)
@@ -233,7 +231,7 @@ bly_status blyi_recorder_start(const struct blyi_recorder_opts *opts)
 /* True when no other thread can be inside the sink any more. */
 static bool wait_until_quiet(void)
 {
-    if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0)
+    if (!blyi_barrier_all())
         return false;
     uint64_t end = blyi_clock_wall_ns() + (uint64_t)QUIET_WAIT_MS * 1000000;
     for (;;) {

@@ -4,13 +4,11 @@
  */
 #include "pool/grant.h"
 
-#include <linux/membarrier.h>
 #include <pthread.h>
 #include <sched.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/assert.h"
+#include "base/barrier.h"
 #include "base/fail.h"
 #include "pool/front_inside.h"
 #include "pool/pool.h"
@@ -22,15 +20,9 @@
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool can_stop;
 
-static int barrier(int command)
-{
-    return (int)syscall(SYS_membarrier, command, 0, 0);
-}
-
 static void look_for_barrier(void)
 {
-    can_stop = barrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0 &&
-               barrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0;
+    can_stop = blyi_barrier_ready() && blyi_barrier_all();
 }
 
 bool blyi_grant_can_stop(void)
@@ -77,7 +69,7 @@ static void stop_owners_locked(struct blyi_front *front)
     /* Every thread that runs now passes a barrier: who is not busy behind it finds no key. It
      * cannot fail once it has worked. */
     if (blyi_grant_can_stop())
-        (void)barrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+        (void)blyi_barrier_all();
     BLYI_LIST_FOR(node, &front->caches)
     {
         struct blyi_cache *cache = BLYI_CONTAINER(node, struct blyi_cache, of_front);
