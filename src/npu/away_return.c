@@ -166,7 +166,7 @@ static bly_status place_at(const struct blyi_away *away, const struct blyi_away_
     int fd = blyi_backing_fd(away->card->backing);
     for (uint32_t i = 0; i < unit->n_runs; i++) {
         struct blyi_run run = unit->runs[i];
-        bly_status status = blyi_window_unpark(window, address, fd, run.first, run.count);
+        bly_status status = blyi_window_remap(window, address, fd, run.first, run.count);
         if (status != BLY_OK)
             return status;
         mark_committed(away, window, address, run);

@@ -104,9 +104,7 @@ static bly_status open_object(const char *path, const char *what, int fd, bool o
 
 bly_status blyi_binary_load(const char *path, bool on_cpu, void **handle)
 {
-    bly_status status = blyi_snapshot_pass();
-    if (status == BLY_OK)
-        status = blyi_runtime_enter();
+    bly_status status = blyi_snapshot_enter();
     if (status != BLY_OK)
         return status;
     /* A name without a slash would be looked for among the system's libraries. */
@@ -132,9 +130,7 @@ static bool write_all(int fd, const char *data, size_t size)
 
 bly_status blyi_binary_load_data(const void *data, size_t size, bool on_cpu, void **handle)
 {
-    bly_status status = blyi_snapshot_pass();
-    if (status == BLY_OK)
-        status = blyi_runtime_enter();
+    bly_status status = blyi_snapshot_enter();
     if (status != BLY_OK)
         return status;
     int fd = blyi_sys_memfd_create("belay-kernel", MFD_CLOEXEC);
@@ -155,9 +151,7 @@ bly_status blyi_binary_load_data(const void *data, size_t size, bool on_cpu, voi
 
 bly_status blyi_binary_unload(void *handle)
 {
-    bly_status status = blyi_snapshot_pass();
-    if (status == BLY_OK)
-        status = blyi_runtime_enter();
+    bly_status status = blyi_snapshot_enter();
     if (status != BLY_OK)
         return status;
     struct blyi_binary *binary = blyi_handle_get(BLYI_HANDLE_BINARY, handle);

@@ -249,9 +249,7 @@ void blyi_context_teardown(struct blyi_context *context, bool by_reset, bool for
 
 bly_status blyi_context_create(int card, uint32_t site, void **handle)
 {
-    bly_status status = blyi_snapshot_pass();
-    if (status == BLY_OK)
-        status = blyi_runtime_enter();
+    bly_status status = blyi_snapshot_enter();
     if (status != BLY_OK)
         return status;
     struct blyi_context *context;

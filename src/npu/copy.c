@@ -244,9 +244,7 @@ bly_status blyi_set_now(void *dst, uint8_t value, uint64_t size)
 
 bly_status blyi_copy_now_at(void *dst, const void *src, uint64_t size, uint32_t site)
 {
-    bly_status status = blyi_snapshot_pass();
-    if (status == BLY_OK)
-        status = blyi_runtime_enter();
+    bly_status status = blyi_snapshot_enter();
     if (status != BLY_OK || size == 0 || dst == src)
         return status;
     status = blyi_capture_allows_now();
@@ -255,9 +253,7 @@ bly_status blyi_copy_now_at(void *dst, const void *src, uint64_t size, uint32_t 
 
 bly_status blyi_set_now_at(void *dst, uint8_t value, uint64_t size, uint32_t site)
 {
-    bly_status status = blyi_snapshot_pass();
-    if (status == BLY_OK)
-        status = blyi_runtime_enter();
+    bly_status status = blyi_snapshot_enter();
     if (status != BLY_OK || size == 0)
         return status;
     status = blyi_capture_allows_now();
@@ -266,17 +262,13 @@ bly_status blyi_set_now_at(void *dst, uint8_t value, uint64_t size, uint32_t sit
 
 bly_status blyi_copy_own(void *dst, const void *src, uint64_t size)
 {
-    bly_status status = blyi_snapshot_pass();
-    if (status == BLY_OK)
-        status = blyi_runtime_enter();
+    bly_status status = blyi_snapshot_enter();
     return status != BLY_OK || size == 0 || dst == src ? status : copy_at_once(dst, src, size, 0);
 }
 
 bly_status blyi_set_own(void *dst, uint8_t value, uint64_t size)
 {
-    bly_status status = blyi_snapshot_pass();
-    if (status == BLY_OK)
-        status = blyi_runtime_enter();
+    bly_status status = blyi_snapshot_enter();
     return status != BLY_OK || size == 0 ? status : set_at_once(dst, value, size, 0);
 }
 
@@ -288,9 +280,7 @@ bly_status blyi_copy2d_now(void *dst, uint64_t dpitch, const void *src, uint64_t
 
 bly_status blyi_copy2d_now_at(const struct blyi_rows *rows, uint32_t site)
 {
-    bly_status status = blyi_snapshot_pass();
-    if (status == BLY_OK)
-        status = blyi_runtime_enter();
+    bly_status status = blyi_snapshot_enter();
     if (status != BLY_OK || rows->width == 0 || rows->height == 0)
         return status;
     status = blyi_capture_allows_now();

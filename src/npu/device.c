@@ -110,9 +110,7 @@ static bly_status retain(int card, uint32_t site, struct blyi_context **out)
 bly_status blyi_device_set(int card, uint32_t site)
 {
     struct blyi_context *context;
-    bly_status status = blyi_snapshot_pass();
-    if (status == BLY_OK)
-        status = blyi_runtime_enter();
+    bly_status status = blyi_snapshot_enter();
     if (status == BLY_OK)
         status = retain(card, site, &context);
     if (status != BLY_OK)
@@ -221,9 +219,7 @@ static bly_status release(int card, bool force)
 
 bly_status blyi_device_reset(int card, bool force)
 {
-    bly_status status = blyi_snapshot_pass();
-    if (status == BLY_OK)
-        status = blyi_runtime_enter();
+    bly_status status = blyi_snapshot_enter();
     if (status == BLY_OK)
         status = check_card(card);
     return status == BLY_OK ? release(card, force) : status;

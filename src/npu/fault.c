@@ -270,6 +270,21 @@ bly_status blyi_fault_install_kernel(void)
     return install(BLYI_COUNT(signals));
 }
 
+/* Behind _setjmp(attempt->back). */
+static void run_inside(struct attempt *attempt, struct attempt *outer, void (*fn)(void *arg),
+                       void *arg)
+{
+    /* The handler runs in this thread: the compiler alone must keep the order. */
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    /* Fails only when 32 other keys are in use and the host has no memory: then a fault ends the
+     * process, as it would without us. */
+    (void)pthread_setspecific(current_key, attempt);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    fn(arg);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    (void)pthread_setspecific(current_key, outer);
+}
+
 bool blyi_fault_try(void (*fn)(void *arg), void *arg, const struct blyi_fault_range ranges[2],
                     uintptr_t *address)
 {
@@ -282,15 +297,7 @@ bool blyi_fault_try(void (*fn)(void *arg), void *arg, const struct blyi_fault_ra
         (void)pthread_setspecific(current_key, outer);
         return false;
     }
-    /* The handler runs in this thread: the compiler alone must keep the order. */
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    /* Fails only when 32 other keys are in use and the host has no memory: then a fault ends the
-     * process, as it would without us. */
-    (void)pthread_setspecific(current_key, &attempt);
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    fn(arg);
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    (void)pthread_setspecific(current_key, outer);
+    run_inside(&attempt, outer, fn, arg);
     return true;
 }
 
@@ -341,12 +348,7 @@ bool blyi_fault_run(void (*fn)(void *arg), void *arg, struct blyi_fault_kernel *
         (void)pthread_setspecific(current_key, outer);
         return false;
     }
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    (void)pthread_setspecific(current_key, &attempt);
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    fn(arg);
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    (void)pthread_setspecific(current_key, outer);
+    run_inside(&attempt, outer, fn, arg);
     return true;
 }
 

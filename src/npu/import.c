@@ -195,9 +195,7 @@ bly_status blyi_ipc_import(const char *key, int for_card, bool peer, uint32_t si
     struct blyi_opening opening;
     struct blyi_card *card;
     int id;
-    bly_status status = blyi_snapshot_pass();
-    if (status == BLY_OK)
-        status = blyi_runtime_enter();
+    bly_status status = blyi_snapshot_enter();
     if (status == BLY_OK)
         status = blyi_share_card_of(form, &id);
     if (status == BLY_OK)

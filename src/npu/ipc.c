@@ -202,9 +202,7 @@ bly_status blyi_ipc_export(void *address, uint64_t size, uint32_t flags, uint32_
 {
     struct request request = {(uintptr_t)address, size, flags, site};
     struct blyi_key_draft draft = {.kind = BLYI_KEY_TEXT, .flags = flags};
-    bly_status status = blyi_snapshot_pass();
-    if (status == BLY_OK)
-        status = blyi_runtime_enter();
+    bly_status status = blyi_snapshot_enter();
     if (status != BLY_OK)
         return status;
     const struct blyi_window *window = blyi_window_find(request.address);
@@ -288,9 +286,7 @@ void blyi_ipc_settle(void)
 
 bly_status blyi_ipc_close(const char *text, uint32_t site)
 {
-    bly_status status = blyi_snapshot_pass();
-    if (status == BLY_OK)
-        status = blyi_runtime_enter();
+    bly_status status = blyi_snapshot_enter();
     for (int i = 0; i < BLYI_CARD_MAX && status == BLY_OK; i++) {
         struct blyi_card *card = blyi_card_get(i);
         if (card && blyi_import_close_oldest(card, text, site))

@@ -205,9 +205,7 @@ static bly_status make_locked(struct blyi_mapping *m, uintptr_t address, uint64_
 bly_status blyi_mapping_make(uintptr_t address, uint64_t size, uint64_t offset, void *handle,
                              bool access, uint32_t site)
 {
-    bly_status alive = blyi_snapshot_pass();
-    if (alive == BLY_OK)
-        alive = blyi_runtime_check();
+    bly_status alive = blyi_snapshot_check();
     if (alive != BLY_OK)
         return alive;
     blyi_stat_add(BLYI_STAT_driver_calls, 1);
@@ -273,9 +271,7 @@ static bly_status refuse_unmap_locked(uintptr_t address)
 
 bly_status blyi_mapping_remove(uintptr_t address, uint32_t site)
 {
-    bly_status alive = blyi_snapshot_pass();
-    if (alive == BLY_OK)
-        alive = blyi_runtime_check();
+    bly_status alive = blyi_snapshot_check();
     if (alive != BLY_OK)
         return alive;
     blyi_stat_add(BLYI_STAT_driver_calls, 1);
@@ -323,9 +319,7 @@ static bly_status grant_locked(struct blyi_mapping *m, int location)
 
 bly_status blyi_mapping_grant(uintptr_t address, uint64_t size, int location)
 {
-    bly_status alive = blyi_snapshot_pass();
-    if (alive == BLY_OK)
-        alive = blyi_runtime_check();
+    bly_status alive = blyi_snapshot_check();
     if (alive != BLY_OK)
         return alive;
     char a[BLYI_SIZE_TEXT], b[BLYI_SIZE_TEXT];

@@ -256,9 +256,7 @@ bly_status blyi_mem_alloc(struct blyi_card *card, const struct blyi_mem_request 
                           void **address)
 {
     uint64_t began_ns = blyi_probe_began(BLYI_PROBE_ALLOC);
-    bly_status alive = blyi_snapshot_pass();
-    if (alive == BLY_OK)
-        alive = blyi_runtime_check();
+    bly_status alive = blyi_snapshot_check();
     if (alive != BLY_OK)
         return alive;
     blyi_stat_add(BLYI_STAT_driver_calls, 1);
@@ -393,9 +391,7 @@ static bly_status refuse_other(const struct blyi_card *card, const struct blyi_b
 static bly_status free_block(uintptr_t at, uint64_t serial, uint32_t site)
 {
     uint64_t began_ns = blyi_probe_began(BLYI_PROBE_FREE);
-    bly_status entered = blyi_snapshot_pass();
-    if (entered == BLY_OK)
-        entered = blyi_runtime_enter(); /* the child of a fork has no cards */
+    bly_status entered = blyi_snapshot_enter(); /* the child of a fork has no cards */
     if (entered != BLY_OK)
         return entered;
     blyi_stat_add(BLYI_STAT_driver_calls, 1);

@@ -159,9 +159,7 @@ bly_status blyi_physical_release_pooled(void *handle)
 bly_status blyi_physical_release(void *handle, uint32_t site)
 {
     uint64_t began_ns = blyi_probe_began(BLYI_PROBE_PHYS_FREE);
-    bly_status alive = blyi_snapshot_pass();
-    if (alive == BLY_OK)
-        alive = blyi_runtime_check();
+    bly_status alive = blyi_snapshot_check();
     if (alive != BLY_OK)
         return alive;
     blyi_stat_add(BLYI_STAT_driver_calls, 1);

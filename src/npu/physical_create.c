@@ -133,9 +133,7 @@ static bly_status check_request(const struct blyi_physical_request *request)
 bly_status blyi_physical_create(const struct blyi_physical_request *request, void **handle)
 {
     uint64_t began_ns = blyi_probe_began(BLYI_PROBE_PHYS_CREATE);
-    bly_status alive = blyi_snapshot_pass();
-    if (alive == BLY_OK)
-        alive = blyi_runtime_check();
+    bly_status alive = blyi_snapshot_check();
     if (alive != BLY_OK)
         return alive;
     blyi_stat_add(BLYI_STAT_driver_calls, 1);

@@ -46,9 +46,7 @@ bly_status blyi_pinned_alloc(uint64_t asked, uint64_t rounded, uint32_t site, ui
                              void **address)
 {
     uint64_t began_ns = blyi_probe_began(BLYI_PROBE_HOST_ALLOC);
-    bly_status alive = blyi_snapshot_pass();
-    if (alive == BLY_OK)
-        alive = blyi_runtime_check();
+    bly_status alive = blyi_snapshot_check();
     if (alive != BLY_OK)
         return alive;
     if (rounded == 0 || rounded > (uint64_t)1 << 50)
@@ -139,9 +137,7 @@ static bly_status refuse_free_locked(uintptr_t address)
 bly_status blyi_pinned_free(void *address, uint32_t site)
 {
     uint64_t began_ns = blyi_probe_began(BLYI_PROBE_HOST_FREE);
-    bly_status alive = blyi_snapshot_pass();
-    if (alive == BLY_OK)
-        alive = blyi_runtime_check();
+    bly_status alive = blyi_snapshot_check();
     if (alive != BLY_OK)
         return alive;
     uintptr_t at = (uintptr_t)address;

@@ -128,9 +128,7 @@ static void count(int64_t bytes, int64_t n)
 
 bly_status blyi_registered_add(void *address, uint64_t size, uint32_t flags, uint32_t site)
 {
-    bly_status alive = blyi_snapshot_pass();
-    if (alive == BLY_OK)
-        alive = blyi_runtime_check();
+    bly_status alive = blyi_snapshot_check();
     if (alive != BLY_OK)
         return alive;
     uintptr_t at = (uintptr_t)address;
@@ -181,9 +179,7 @@ static bly_status refuse_locked(uintptr_t address)
 
 bly_status blyi_registered_remove(void *address, uint32_t site)
 {
-    bly_status alive = blyi_snapshot_pass();
-    if (alive == BLY_OK)
-        alive = blyi_runtime_check();
+    bly_status alive = blyi_snapshot_check();
     if (alive != BLY_OK)
         return alive;
     uintptr_t at = (uintptr_t)address;

@@ -227,9 +227,7 @@ bly_status blyi_handle_import(struct blyi_key_form form, int for_card, uint32_t 
 {
     struct blyi_card *card;
     int id;
-    bly_status status = blyi_snapshot_pass();
-    if (status == BLY_OK)
-        status = blyi_runtime_enter();
+    bly_status status = blyi_snapshot_enter();
     if (status == BLY_OK)
         status = blyi_share_card_of(form, &id);
     if (status == BLY_OK)

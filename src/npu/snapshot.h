@@ -16,6 +16,7 @@
 
 #include <belay/base.h>
 #include "base/compiler.h"
+#include "npu/runtime.h"
 
 enum blyi_snapshot_state {
     BLYI_SNAPSHOT_RUNNING,
@@ -46,6 +47,19 @@ static inline bly_status blyi_snapshot_pass(void)
     if (likely(__atomic_load_n(&blyi_snapshot_now, __ATOMIC_RELAXED) == BLYI_SNAPSHOT_RUNNING))
         return BLY_OK;
     return blyi_snapshot_wait();
+}
+
+/* The same, and then into the runtime (runtime.h): how most calls begin. */
+static inline bly_status blyi_snapshot_enter(void)
+{
+    bly_status status = blyi_snapshot_pass();
+    return status == BLY_OK ? blyi_runtime_enter() : status;
+}
+
+static inline bly_status blyi_snapshot_check(void)
+{
+    bly_status status = blyi_snapshot_pass();
+    return status == BLY_OK ? blyi_runtime_check() : status;
 }
 
 /* Whoever is to hear of the stages; E_CANCELLED, with a sentence, stops what is under way. */

@@ -144,9 +144,7 @@ static bly_status take_locked(uint64_t size, uintptr_t expect, uintptr_t *addres
 bly_status blyi_vmm_reserve(uint64_t size, uintptr_t expect, uint32_t flags, uint32_t site,
                             uintptr_t *address)
 {
-    bly_status alive = blyi_snapshot_pass();
-    if (alive == BLY_OK)
-        alive = blyi_runtime_check();
+    bly_status alive = blyi_snapshot_check();
     if (alive != BLY_OK)
         return alive;
     char text[BLYI_SIZE_TEXT];
@@ -220,9 +218,7 @@ static void drop_reservation_locked(struct blyi_reservation *r, uint32_t site, b
 
 bly_status blyi_vmm_release(uintptr_t address, uint32_t site)
 {
-    bly_status alive = blyi_snapshot_pass();
-    if (alive == BLY_OK)
-        alive = blyi_runtime_check();
+    bly_status alive = blyi_snapshot_check();
     if (alive != BLY_OK)
         return alive;
     bly_status status = BLY_OK;

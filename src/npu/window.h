@@ -104,17 +104,13 @@ bly_status blyi_window_map(struct blyi_window *window, uintptr_t address, int fd
  * has no access. E_SYSTEM as above. */
 bly_status blyi_window_map_pages(struct blyi_window *window, uintptr_t granule, int fd,
                                  uint32_t frame, uint32_t page, uint32_t pages, uint64_t flags);
-/* Puts other frames of the same file behind mapped granules, whose flags stay; never without one or
- * the other in between. E_SYSTEM as above; nothing changed then. */
+/* Puts these frames behind mapped or parked granules, whose flags stay; mapped ones are never
+ * without the old or the new. E_SYSTEM as above; nothing changed then. */
 bly_status blyi_window_remap(struct blyi_window *window, uintptr_t address, int fd,
                              uint32_t first_frame, uint64_t n);
 /* Takes mapped granules out of reach; they keep their flags and become AWAY. False: the kernel
  * refuses, nothing changed. True at once when none is mapped. */
 bool blyi_window_park(struct blyi_window *window, uintptr_t address, uint64_t n);
-/* Puts frames behind them again, or behind granules that were not parked. E_SYSTEM as above;
- * nothing changed then. */
-bly_status blyi_window_unpark(struct blyi_window *window, uintptr_t address, int fd,
-                              uint32_t first_frame, uint64_t n);
 /* Back to a reservation without access; granules that were not mapped are allowed in between.
  * Does not fail: if the kernel refuses, the window keeps the addresses aside, tells it once and
  * tries again later. Returns false then: the granules must not be given back by the caller. */

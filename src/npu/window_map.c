@@ -166,18 +166,21 @@ bly_status blyi_window_remap(struct blyi_window *w, uintptr_t address, int fd, u
         blyi_window_edges(w, first, n, entry, entry + n - 1) - blyi_window_borders(w, first, n);
     if (!blyi_maps_allow(more))
         return blyi_maps_spent(blyi_window_owner_text(w, who), more);
-    bool host = w->entries[first] & BLYI_ENTRY_HOST;
+    bool host = w->entries[first] & BLYI_ENTRY_HOST, was_mapped = is_backed(w->entries[first]);
     void *at = blyi_guard_map((void *)address, n * BLYI_GRANULE, fd,
                               (off_t)(first_frame * BLYI_GRANULE), host);
     if (at == MAP_FAILED) {
         int error = errno;
-        map_again(w, first, n, fd, host);
+        if (was_mapped)
+            map_again(w, first, n, fd, host);
+        else
+            (void)blyi_window_unmap_host(address, n); /* as in map_again() */
         return blyi_maps_refused(blyi_window_owner_text(w, who), n * BLYI_GRANULE, error);
     }
     (void)blyi_sys_madvise(at, n * BLYI_GRANULE, MADV_DONTDUMP);
     for (uint64_t i = 0; i < n; i++) {
-        uint64_t flags = w->entries[first + i] & ~(uint64_t)UINT32_MAX;
-        entry_store(w, first + i, flags | (first_frame + i));
+        uint64_t flags = w->entries[first + i] & ~(BLYI_ENTRY_AWAY | UINT32_MAX);
+        entry_store(w, first + i, flags | BLYI_ENTRY_MAPPED | (first_frame + i));
     }
     blyi_window_count(w, more);
     blyi_stat_add(BLYI_STAT_maps, 1);
@@ -201,39 +204,6 @@ bool blyi_window_park(struct blyi_window *w, uintptr_t address, uint64_t n)
     blyi_window_count(w, blyi_window_edges(w, first, n, 0, 0) - before);
     blyi_stat_add(BLYI_STAT_unmaps, 1);
     return true;
-}
-
-bly_status blyi_window_unpark(struct blyi_window *w, uintptr_t address, int fd,
-                              uint32_t first_frame, uint64_t n)
-{
-    uint64_t first = index_of(w, address);
-    bly_assert(n > 0 && first + n <= granules_of(w));
-    char who[32];
-    uint64_t kind = w->entries[first] & ENTRY_KIND;
-    uint64_t entry = BLYI_ENTRY_MAPPED | kind | first_frame;
-    int64_t more =
-        blyi_window_edges(w, first, n, entry, entry + n - 1) - blyi_window_borders(w, first, n);
-    if (!blyi_maps_allow(more))
-        return blyi_maps_spent(blyi_window_owner_text(w, who), more);
-    bool host = w->entries[first] & BLYI_ENTRY_HOST, was_mapped = is_backed(w->entries[first]);
-    void *at = blyi_guard_map((void *)address, n * BLYI_GRANULE, fd,
-                              (off_t)(first_frame * BLYI_GRANULE), host);
-    if (at == MAP_FAILED) {
-        int error = errno;
-        if (was_mapped)
-            map_again(w, first, n, fd, host);
-        else
-            (void)blyi_window_unmap_host(address, n); /* as in map_again() */
-        return blyi_maps_refused(blyi_window_owner_text(w, who), n * BLYI_GRANULE, error);
-    }
-    (void)blyi_sys_madvise(at, n * BLYI_GRANULE, MADV_DONTDUMP);
-    for (uint64_t i = 0; i < n; i++) {
-        uint64_t flags = w->entries[first + i] & ~(BLYI_ENTRY_AWAY | UINT32_MAX);
-        entry_store(w, first + i, flags | BLYI_ENTRY_MAPPED | (first_frame + i));
-    }
-    blyi_window_count(w, more);
-    blyi_stat_add(BLYI_STAT_maps, 1);
-    return BLY_OK;
 }
 
 static void tell_runs(const struct blyi_window *w, uint64_t first, uint64_t n,

@@ -192,9 +192,7 @@ bly_status blyi_alloc_pool_free(void *address, uint32_t site)
 {
     const void *pc = blyi_site_pc(site);
     bly_pool_block block;
-    bly_status status = blyi_snapshot_pass();
-    if (status == BLY_OK)
-        status = blyi_runtime_check();
+    bly_status status = blyi_snapshot_check();
     if (status == BLY_OK)
         status = find_block(address, pc, &block);
     if (status != BLY_OK || blyi_pool_graph_give(address, &status))
