@@ -20,7 +20,7 @@
 
 #define ARGS_MAX   10
 #define VALUES_MAX 20
-#define RANDOM     (BLYI_WITH_TSAN ? 80 : 400) /* rounds of each function */
+#define RANDOM     (BLYI_WITH_ASAN || BLYI_WITH_TSAN ? 100 : 400) /* rounds of each function */
 #define AREA       (4 * MIB)
 #define FILL       0xa5
 #define OUT_SIZE   ((size_t)16384)

@@ -24,8 +24,8 @@
 #define OPS     40
 #define BLOCKS  8
 #define WORKERS 6
-/* Where all takes ten times as long, every fifth step must do. */
-#define STRIDE   (BLYI_WITH_TSAN ? 5 : 1)
+/* Where all takes three to ten times as long, every fifth step must do. */
+#define STRIDE   (BLYI_WITH_ASAN || BLYI_WITH_TSAN ? 5 : 1)
 #define FAIL_MAX 20000 /* steps of one program; there are some hundred */
 
 static uint64_t number_of(const char *name, uint64_t fallback)
