@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "base/compiler.h"
 #include "base/word.h"
 
 #define BLYI_ENDED_TOLD (UINT64_C(1) << 63)

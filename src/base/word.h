@@ -11,9 +11,9 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "base/order.h"
+#include "base/sanitizer.h"
 
-#if defined(__x86_64__) && !defined(BLYI_ORDER_IS_SEEN)
+#if defined(__x86_64__) && !BLYI_WITH_TSAN
 #define BLYI_WORDS_IN_PLACE 1
 #endif
 
