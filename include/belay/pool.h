@@ -78,6 +78,8 @@ typedef struct bly_pool_opts {
     uint32_t trim_ms; /* idle memory is given back after so long; 0: never */
     uint32_t flags;   /* BLY_POOL_EXPORTABLE: of all blocks above `small` */
     uint32_t unused;
+    uint64_t split; /* larger blocks are not divided: idle ones serve as a whole, where less than
+                       20 MiB are left over; 0: none. `slack` does not count then */
 } bly_pool_opts;
 
 /* Blocks whose memory is one handle of the device, in which nothing else lies: it can be shared
@@ -166,6 +168,10 @@ typedef struct bly_pool_info {
     uint64_t metadata;       /* host bytes of the pool itself */
     uint64_t limit, threshold;
     uint64_t reserve, reserve_used; /* as it is; bytes that requests took of it, so far */
+    uint64_t split;                 /* as it is; 0: none. Of it: */
+    uint64_t split_refused, split_refused_bytes; /* requests refused an idle block, their bytes */
+    uint64_t split_idle_least, split_idle_most;  /* of those blocks the smallest and the largest */
+    uint64_t split_without; /* held without it: the most that was in blocks at once */
 } bly_pool_info;
 /* E_INVALID: info is NULL. */
 BLY_API bly_status bly_pool_get_info(bly_pool *pool, bly_pool_info *info);
