@@ -10,8 +10,10 @@
 #include "base/fail.h"
 #include "base/host.h"
 #include "base/log.h"
+#include "base/pool_blocks.h"
 #include "base/size.h"
 #include "pool/front.h"
+#include "pool/lasting.h"
 #include "pool/opts.h"
 #include "pool/pool.h"
 #include "pool/rows.h"
@@ -71,6 +73,7 @@ static bly_status enlist(bly_pool *pool)
     pool->reclaimer.arg = pool;
     blyi_reclaim_add(&pool->reclaimer);
     blyi_rows_offer();
+    blyi_lasting_offer();
     blyi_told_offer();
     return BLY_OK;
 }
@@ -229,6 +232,7 @@ bly_status bly_pool_destroy(bly_pool *pool)
     blyi_waiting_drop(pool);
     if (unlikely(blyi_pool_told()))
         blyi_told_end(pool);
+    blyi_pool_blocks_ended();
     uint64_t live = blyi_front_close(pool->front);
     if (status == BLY_OK)
         wait_for_streams(pool);
