@@ -19,6 +19,11 @@
  *          written on success only. Of all functions that are given a pool: E_HANDLE (none, or one
  *          that was destroyed), E_FORKED (it is the parent's), and but for bly_pool_destroy()
  *          E_STATE (its device was reset).
+ * Snapshots While the process is locked by aclrtSnapShotProcessLock(), what takes memory of the
+ * card or gives it back waits until it is unlocked: allocations that the pool has no memory at hand
+ * for, bly_pool_create() with prefill, bly_pool_trim(), bly_pool_destroy(), and frees of exported
+ * blocks. In the thread that made the last of those calls: it passes, but for E_STATE while the
+ * memory is backed up, and nothing has changed. All else is answered.
  */
 #ifndef BLY_POOL_H
 #define BLY_POOL_H

@@ -23,6 +23,13 @@ bool blyi_pool_blocks_find(uintptr_t address, struct blyi_pool_block *block)
     return ops != NULL && ops->find(address, block);
 }
 
+void blyi_pool_blocks_settle(void)
+{
+    const struct blyi_pool_blocks *ops = __atomic_load_n(&offered, __ATOMIC_ACQUIRE);
+    if (ops != NULL)
+        ops->settle();
+}
+
 void blyi_pool_blocks_ended(void)
 {
     /* Release: who reads the turn sees that the block has ended. */

@@ -20,6 +20,7 @@
 #include "pool/pool.h"
 #include "pool/span.h"
 #include "pool/split.h"
+#include "pool/still.h"
 #include "pool/timeline.h"
 #include "pool/waiting.h"
 
@@ -231,7 +232,9 @@ static bly_status take_locked(bly_pool *pool, struct blyi_zone *zone, const stru
         attempt.need.arena = NULL;
         pool->reserve_open = attempt.pressure == LAST;
         pool->of_reserve = 0;
-        status = try_take(zone, &attempt, span);
+        status = blyi_still_wait_locked(pool);
+        if (status == BLY_OK)
+            status = try_take(zone, &attempt, span);
         pool->reserve_open = false;
         of_reserve += pool->of_reserve;
     } while (unlikely(status != BLY_OK) && may_try_again(pool, &attempt, status));
@@ -273,14 +276,17 @@ static bly_status take_and_drop(struct blyi_arena *arena, struct blyi_want want,
     if (unlikely(blyi_split_is_whole(pool, &want)))
         want.zone = blyi_zone_index(pool, (bly_pool_region)(want.zone % BLY_POOL_REGIONS), true);
     for (bool may_borrow = true;;) {
+        bly_status status = blyi_still_wait_locked(pool);
         struct blyi_zone *zone = arena->zones[want.zone];
-        bly_status status = zone != NULL ? BLY_OK : blyi_zone_make(arena, want.zone, &zone);
+        if (status == BLY_OK && zone == NULL)
+            status = blyi_zone_make(arena, want.zone, &zone);
         if (status == BLY_OK && unlikely(zone->own))
             blyi_own_round(pool, &want);
         bool borrowed = status == BLY_OK && may_borrow && borrow(zone, &want, span, &loan);
         if (status == BLY_OK && !borrowed)
             status = take_locked(pool, zone, &want, span);
-        if (unlikely(status == BLY_E_NO_MEMORY || status == BLY_E_CAP))
+        if (unlikely(status == BLY_E_NO_MEMORY || status == BLY_E_CAP) &&
+            blyi_still_may_change(pool))
             blyi_granules_give(pool, held, pool->opts.prefill); /* what was taken for it in vain */
         blyi_pool_publish_locked(pool);
         blyi_lock_drop_quick(&pool->lock);
@@ -363,6 +369,12 @@ void blyi_arena_end(struct blyi_span *span)
 {
     bly_pool *pool = span->arena->pool;
     blyi_lock_take(&pool->lock);
+    if (unlikely(blyi_still_wait_locked(pool) != BLY_OK)) {
+        blyi_lock_drop(&pool->lock); /* its memory is away, and so it is nobody else's */
+        blyi_fail_clear();
+        blyi_arena_give(span);
+        return;
+    }
     blyi_span_end(pool, span);
     blyi_own_release(span);
     blyi_pool_publish_locked(pool);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * lasting.c - blocks that graphs know again, by the serial number in their notes (notes.c). A note
- * keeps a block off the fast path, so its free is seen here, and others pay nothing.
+ * keeps a block off the fast path, so its free is seen here, and others pay nothing. And what a
+ * snapshot of the process wants of pools.
  */
 #include "pool/lasting.h"
 
@@ -47,8 +48,21 @@ static bool find(uintptr_t address, struct blyi_pool_block *block)
     return true;
 }
 
+/* Who changes something has the pool's lock, and looked under it whether he may (still.h). */
+static void settle_one(void *arg, bly_pool *pool)
+{
+    (void)arg;
+    blyi_lock_take(&pool->lock);
+    blyi_lock_drop(&pool->lock);
+}
+
+static void settle(void)
+{
+    (void)blyi_pools_each(settle_one, NULL, false);
+}
+
 void blyi_lasting_offer(void)
 {
-    static const struct blyi_pool_blocks ops = {keep, find};
+    static const struct blyi_pool_blocks ops = {keep, find, settle};
     blyi_pool_blocks_offer(&ops);
 }

@@ -17,6 +17,7 @@
 #include "pool/opts.h"
 #include "pool/pool.h"
 #include "pool/rows.h"
+#include "pool/still.h"
 #include "pool/granules.h"
 #include "pool/told.h"
 #include "pool/trim.h"
@@ -166,7 +167,9 @@ static bly_status begin(bly_pool *pool)
     if (pool->opts.prefill == 0)
         return blyi_trimmer_add(pool);
     blyi_lock_take(&pool->lock);
-    status = blyi_granules_prefill(pool, pool->opts.prefill);
+    status = blyi_still_wait_locked(pool);
+    if (status == BLY_OK)
+        status = blyi_granules_prefill(pool, pool->opts.prefill);
     blyi_pool_publish_locked(pool);
     blyi_lock_drop(&pool->lock);
     if (status == BLY_OK)
@@ -190,8 +193,11 @@ bly_status bly_pool_create(const bly_pool_opts *asked, bly_pool **pool)
         status = blyi_opts_backend(&opts, &backend);
     if (status != BLY_OK)
         return status;
-    bly_pool *made;
-    status = blyi_pool_make(backend, &opts, &made);
+    bly_pool *made = NULL;
+    if (opts.prefill > 0)
+        status = blyi_still_wait(backend);
+    if (status == BLY_OK)
+        status = blyi_pool_make(backend, &opts, &made);
     if (status != BLY_OK) {
         backend->ops->close(backend);
         return status;
@@ -220,6 +226,9 @@ bly_status bly_pool_destroy(bly_pool *pool)
     bly_status status = blyi_pool_check(pool);
     if (status == BLY_E_HANDLE || status == BLY_E_FORKED)
         return status;
+    bly_status may = status == BLY_OK ? blyi_still_wait(pool->backend) : BLY_OK;
+    if (may != BLY_OK)
+        return may;
     blyi_trimmer_remove(pool);
     blyi_reclaim_remove(&pool->reclaimer);
     blyi_rows_keep(pool);
@@ -240,6 +249,7 @@ bly_status bly_pool_destroy(bly_pool *pool)
         blyi_log(BLYI_LOG_INFO, "pool %s is destroyed with %" PRIu64 " live blocks", pool->name,
                  live);
     blyi_lock_take(&pool->lock);
+    (void)blyi_still_wait_locked(pool); /* it passed: it is not the one that all wait for */
     blyi_granules_drop(pool);
     blyi_pool_tell_others_locked(pool, 0, 0);
     blyi_lock_drop(&pool->lock);
