@@ -19,6 +19,11 @@
  *          written on success only. Of all functions that are given a pool: E_HANDLE (none, or one
  *          that was destroyed), E_FORKED (it is the parent's), and but for bly_pool_destroy()
  *          E_STATE (its device was reset).
+ * Snapshots While the process is locked by aclrtSnapShotProcessLock(), what takes memory of the
+ * card or gives it back waits until it is unlocked: allocations that the pool has no memory at hand
+ * for, bly_pool_create() with prefill, bly_pool_trim(), bly_pool_destroy(), and frees of exported
+ * blocks. In the thread that made the last of those calls: it passes, but for E_STATE while the
+ * memory is backed up, and nothing has changed. All else is answered.
  */
 #ifndef BLY_POOL_H
 #define BLY_POOL_H
@@ -78,6 +83,8 @@ typedef struct bly_pool_opts {
     uint32_t trim_ms; /* idle memory is given back after so long; 0: never */
     uint32_t flags;   /* BLY_POOL_EXPORTABLE: of all blocks above `small` */
     uint32_t unused;
+    uint64_t split; /* larger blocks are not divided: idle ones serve as a whole, where less than
+                       20 MiB are left over; 0: none. `slack` does not count then */
 } bly_pool_opts;
 
 /* Blocks whose memory is one handle of the device, in which nothing else lies: it can be shared
@@ -166,6 +173,10 @@ typedef struct bly_pool_info {
     uint64_t metadata;       /* host bytes of the pool itself */
     uint64_t limit, threshold;
     uint64_t reserve, reserve_used; /* as it is; bytes that requests took of it, so far */
+    uint64_t split;                 /* as it is; 0: none. Of it: */
+    uint64_t split_refused, split_refused_bytes; /* requests refused an idle block, their bytes */
+    uint64_t split_idle_least, split_idle_most;  /* of those blocks the smallest and the largest */
+    uint64_t split_without; /* held without it: the most that was in blocks at once */
 } bly_pool_info;
 /* E_INVALID: info is NULL. */
 BLY_API bly_status bly_pool_get_info(bly_pool *pool, bly_pool_info *info);

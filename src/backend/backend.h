@@ -39,6 +39,13 @@ struct blyi_backend_ops {
      * E_FORKED). Everything that was mapped, and every lane's stream, is then gone. */
     bly_status (*alive)(struct blyi_backend *backend);
 
+    /* Whether a thread may change what the device holds: create, release, map, unmap, reserve. The
+     * device may be made to stand still (AscendCL: snapshots of a process). pass() waits, with no
+     * lock held; E_STATE: for what the calling thread itself would have to do. Both are asked only
+     * where *backend->still is not 0. */
+    bool (*may_change)(struct blyi_backend *backend);
+    bly_status (*pass)(struct blyi_backend *backend);
+
     /* Memory without an address. E_NO_MEMORY, E_CAP (without a sentence: shortage() has it; nobody
      * is asked to give memory back: relieve() does), E_HOST_MEMORY, E_SYSTEM. */
     bly_status (*create)(struct blyi_backend *backend, uint64_t size, uint64_t *handle);
@@ -96,6 +103,7 @@ struct blyi_backend_ops {
 
 struct blyi_backend {
     const struct blyi_backend_ops *ops;
+    const uint32_t *still; /* NULL: never */
 };
 
 /* The software card; -1: of the current context. E_DEVICE, E_NO_CONTEXT. */

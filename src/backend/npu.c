@@ -25,6 +25,7 @@
 #include "npu/relief.h"
 #include "npu/runtime.h"
 #include "npu/shortage.h"
+#include "npu/snapshot.h"
 #include "npu/vmm.h"
 
 struct npu {
@@ -70,6 +71,18 @@ static bly_status alive(struct blyi_backend *backend)
     if (status != BLY_OK || likely(is_alive(npu)))
         return status;
     return blyi_fail(BLY_E_STATE, "card %d was reset: all memory on it was freed", npu->card->id);
+}
+
+static bool may_change(struct blyi_backend *backend)
+{
+    (void)backend;
+    return blyi_snapshot_passes();
+}
+
+static bly_status pass(struct blyi_backend *backend)
+{
+    (void)backend;
+    return blyi_snapshot_pass();
 }
 
 static bly_status create(struct blyi_backend *backend, uint64_t size, uint64_t *handle)
@@ -316,6 +329,8 @@ static const struct blyi_backend_ops npu_ops = {
     .describe = describe,
     .close = close_npu,
     .alive = alive,
+    .may_change = may_change,
+    .pass = pass,
     .create = create,
     .release = release,
     .relieve = relieve,
@@ -353,6 +368,7 @@ bly_status blyi_backend_npu(int device, struct blyi_backend **out)
     if (npu == NULL)
         return blyi_fail(BLY_E_HOST_MEMORY, "no host memory to describe a card");
     npu->backend.ops = &npu_ops;
+    npu->backend.still = &blyi_snapshot_now;
     npu->card = card;
     npu->resets = __atomic_load_n(&card->resets, __ATOMIC_ACQUIRE);
     *out = &npu->backend;

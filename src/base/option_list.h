@@ -42,6 +42,8 @@
       "none")                                                                                      \
     X(POOL_SLACK, INT, "100", 0, 100000,                                                           \
       "what aclrtMalloc's pool may hold above the most that was live, in 1/10000 of that")         \
+    X(POOL_SPLIT, SIZE, "0", 0, (int64_t)1 << 46,                                                  \
+      "largest block that pools may divide, of aclrtMalloc and aclrtMemPool; 0: all of them")      \
     X(POOL_WAIT_MS, INT, "1000", 0, 3600000,                                                       \
       "ms that a request of a pool waits for work on its memory before there is no room for it")   \
     X(STATE, TEXT, "", 0, 0,                                                                       \

@@ -90,7 +90,13 @@ struct blyi_pool_region {
     X(threshold)                                                                                   \
     X(prefill)                                                                                     \
     X(reserve)                                                                                     \
-    X(reserve_used)
+    X(reserve_used)                                                                                \
+    X(split)                                                                                       \
+    X(split_refused)                                                                               \
+    X(split_refused_bytes)                                                                         \
+    X(split_idle_least)                                                                            \
+    X(split_idle_most)                                                                             \
+    X(split_without)
 
 /* Of a pool that has ended: as it was before its end. */
 struct blyi_pool_row {

@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include "base/fail.h"
+#include "base/pool_blocks.h"
 #include "base/site.h"
 #include "base/size.h"
 #include "npu/card.h"
@@ -33,7 +34,18 @@ static bool find_import(int id, const void *address, struct found *out)
     return true;
 }
 
-static bool find(const void *address, struct found *out)
+/* Memory of a pool; one that is to be kept gets a serial number. */
+static bool find_pooled(const void *address, bool keep, struct found *out)
+{
+    struct blyi_pool_block block;
+    uintptr_t at = (uintptr_t)address;
+    if (!(keep ? blyi_pool_blocks_keep(at, &block) : blyi_pool_blocks_find(at, &block)))
+        return false;
+    *out = (struct found){block.address, block.asked, block.serial, block.site, block.card};
+    return true;
+}
+
+static bool find(const void *address, bool keep, struct found *out)
 {
     struct blyi_mem_block block;
     struct blyi_pinned_block pinned;
@@ -41,7 +53,7 @@ static bool find(const void *address, struct found *out)
     switch (blyi_place_of(address, &card)) {
     case BLYI_PLACE_CARD:
         if (!blyi_mem_find(address, &block))
-            return find_import(card, address, out);
+            return find_pooled(address, keep, out) || find_import(card, address, out);
         *out = (struct found){block.address, block.asked, block.serial, block.site, block.card};
         return true;
     case BLYI_PLACE_PINNED:
@@ -58,7 +70,7 @@ static bool find(const void *address, struct found *out)
 static uint32_t add_one(struct blyi_owned *list, uint32_t n, const void *address)
 {
     struct found block;
-    if (!find(address, &block))
+    if (!find(address, true, &block))
         return n;
     for (uint32_t i = 0; i < n; i++)
         if (list[i].serial == block.serial)
@@ -97,18 +109,24 @@ bly_status blyi_owned_check(const struct blyi_owned *list, uint32_t n, uint64_t 
                             const void **lost)
 {
     /* Read first: a block that is freed while we look makes the next check look again. */
-    uint64_t now = blyi_freed_turn() + 1;
+    uint64_t now = blyi_freed_turn() + blyi_pool_blocks_turn() + 1;
+    bool all_live = true;
     if (*turn == now)
         return BLY_OK;
     for (uint32_t i = 0; i < n; i++) {
         struct found block;
-        bool lives = find(list[i].at, &block);
+        bool lives = find(list[i].at, false, &block);
         if (lives && block.serial == list[i].serial)
             continue;
+        if (!lives && (list[i].serial & BLYI_POOL_SERIAL) != 0) {
+            all_live = false; /* look again: its next owner comes without a free */
+            continue;
+        }
         if (lost != NULL)
             *lost = list[i].at;
         return tell_lost(&list[i], lives ? &block : NULL);
     }
-    *turn = now;
+    if (all_live)
+        *turn = now;
     return BLY_OK;
 }

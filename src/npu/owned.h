@@ -4,6 +4,9 @@
  * block may be freed, and the address given out again, before the work runs: then the memory
  * belongs to another, and the work must not touch it.
  *
+ * Memory of a pool may be used as long as it is idle there: the pool still has it. Once it was
+ * handed out again it is another's.
+ *
  * Reserved addresses (vmm.h) are the program's to map anew behind such work; they are not kept.
  */
 #ifndef BLYI_OWNED_H

@@ -17,6 +17,7 @@
 #include "base/fail.h"
 #include "base/host.h"
 #include "base/option.h"
+#include "base/pool_blocks.h"
 #include "base/sys.h"
 #include <belay/snapshot.h>
 #include <inttypes.h>
@@ -76,6 +77,14 @@ bly_status blyi_snapshot_wait(void)
             return BLY_OK;
         blyi_sys_futex_wait(&blyi_snapshot_now, state, 0);
     }
+}
+
+bool blyi_snapshot_passes(void)
+{
+    uint32_t state = now();
+    bool is_keeper = __atomic_load_n(&keeper, __ATOMIC_RELAXED) == this_thread();
+    return state == BLYI_SNAPSHOT_RUNNING || (is_keeper && state != BLYI_SNAPSHOT_BACKED_UP) ||
+           (state == BLYI_SNAPSHOT_DRAINING && (serves || blyi_callback_serves()));
 }
 
 void blyi_snapshot_serve(void)
@@ -216,6 +225,8 @@ bly_status blyi_snapshot_lock(void)
         status = drain();
         change(status == BLY_OK ? BLYI_SNAPSHOT_LOCKED : BLYI_SNAPSHOT_RUNNING);
     }
+    if (status == BLY_OK)
+        blyi_pool_blocks_settle();
     end_call();
     return status;
 }
@@ -225,8 +236,10 @@ static bly_status back_up(void)
 {
     change(BLYI_SNAPSHOT_DRAINING);
     bly_status status = drain();
-    if (status == BLY_OK)
+    if (status == BLY_OK) {
+        blyi_pool_blocks_settle(); /* what the drained work had begun */
         status = blyi_gate_close((uint64_t)blyi_option_int(BLYI_OPT_SNAPSHOT_WAIT_MS) * 1000000);
+    }
     if (status != BLY_OK) {
         change(BLYI_SNAPSHOT_LOCKED);
         return status;

@@ -49,6 +49,9 @@ static inline bly_status blyi_snapshot_pass(void)
     return blyi_snapshot_wait();
 }
 
+/* Whether it would go through at once. */
+bool blyi_snapshot_passes(void);
+
 /* The same, and then into the runtime (runtime.h): how most calls begin. */
 static inline bly_status blyi_snapshot_enter(void)
 {

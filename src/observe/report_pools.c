@@ -82,6 +82,25 @@ static void put_flush(FILE *out, const struct blyi_flush *flush)
                                               : "; served");
 }
 
+/* Whom the limit of splitting refused what was idle, and what is held for that. */
+static void put_split(FILE *out, const struct blyi_pool_row *row)
+{
+    char bytes[BLYI_SIZE_TEXT], least[BLYI_SIZE_TEXT], most[BLYI_SIZE_TEXT], limit[BLYI_SIZE_TEXT];
+    if (row->split_refused == 0)
+        return;
+    fprintf(out, "     %" PRIu64 " request%s (%s) %s refused reuse of an idle ", row->split_refused,
+            row->split_refused == 1 ? "" : "s", blyi_size_text(row->split_refused_bytes, bytes),
+            row->split_refused == 1 ? "was" : "were");
+    if (row->split_idle_least < row->split_idle_most)
+        fprintf(out, "block of %s to ", blyi_size_text(row->split_idle_least, least));
+    fprintf(out, "%s%s by the split rule: blocks above %s are used again whole\n",
+            blyi_size_text(row->split_idle_most, most),
+            row->split_idle_least < row->split_idle_most ? "" : " block",
+            blyi_size_text(row->split, limit));
+    fprintf(out, "     without the rule %s would be held, rather than %s\n",
+            blyi_size_text(row->split_without, least), blyi_size_text(row->held_peak, most));
+}
+
 /* Of a pool that has ended these are the figures of its end. */
 static void put_pool(FILE *out, const struct blyi_pool_row *row)
 {
@@ -102,6 +121,7 @@ static void put_pool(FILE *out, const struct blyi_pool_row *row)
     if (row->reserve_used > 0)
         fprintf(out, "     of its reserve of %s requests that would have failed took %s\n",
                 blyi_size_text(row->reserve, held), blyi_size_text(row->reserve_used, live));
+    put_split(out, row);
     put_regions(out, row);
     put_idle(out, row);
     for (uint32_t i = 0; i < row->n_flushes_seen; i++)

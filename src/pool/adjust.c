@@ -17,7 +17,8 @@ void blyi_pool_set_threshold(bly_pool *pool, uint64_t bytes)
 void blyi_pool_set_exact(bly_pool *pool, uint64_t wait_ns)
 {
     blyi_lock_take(&pool->lock);
-    pool->policy.slack = 0;
+    if (pool->opts.split == 0)
+        pool->policy.slack = 0;
     pool->policy.wait_slack = UINT32_MAX;
     pool->policy.ahead = 1;
     pool->policy.wait_ns = wait_ns;

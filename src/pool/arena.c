@@ -19,6 +19,8 @@
 #include "pool/granules.h"
 #include "pool/pool.h"
 #include "pool/span.h"
+#include "pool/split.h"
+#include "pool/still.h"
 #include "pool/timeline.h"
 #include "pool/waiting.h"
 
@@ -47,22 +49,31 @@ static bly_status no_record(const bly_pool *pool)
     return blyi_fail(BLY_E_HOST_MEMORY, "pool %s: no host memory to describe a block", pool->name);
 }
 
-static bool find_mapped(const struct blyi_zone *zone, const struct blyi_want *want,
-                        struct blyi_place *place)
-{
-    return unlikely(zone->own) ? blyi_own_fit(zone, want, place)
-                               : blyi_place_fit(zone, want, place);
-}
-
 /* What has been tried for a request, and what is tried now. */
 struct attempt {
     const struct blyi_want *want;
     enum pressure pressure;
     bool is_dear;              /* the budget is short: the place is chosen by what it costs */
     bool waited;               /* for what other streams have queued */
+    uint64_t too_large;        /* an idle block that was not to be split; 0: there was none */
     struct blyi_effort effort; /* from the first growth on */
     struct blyi_need need;
 };
+
+static bool find_mapped(const struct blyi_zone *zone, struct attempt *attempt,
+                        struct blyi_place *place)
+{
+    const struct blyi_want *want = attempt->want;
+    uint64_t refused;
+    if (likely(!zone->own))
+        return blyi_place_fit(zone, want, place);
+    if (likely(!blyi_split_is_whole(zone->arena->pool, want)))
+        return blyi_own_fit(zone, want, place);
+    bool found = blyi_split_fit(zone, want, place, &refused);
+    if (refused > 0)
+        attempt->too_large = refused;
+    return found;
+}
 
 static bool find_growth(const struct blyi_zone *zone, const struct attempt *attempt,
                         struct blyi_place *place)
@@ -120,11 +131,11 @@ static bly_status try_take(struct blyi_zone *zone, struct attempt *attempt, stru
         blyi_variety_note(&pool->variety, (uint32_t)(want->size / BLYI_QUANTUM));
     attempt->is_dear =
         !zone->own && (attempt->pressure != CALM || blyi_budget_is_short(pool, want->size));
-    if (attempt->is_dear || !find_mapped(zone, want, &place))
+    if (attempt->is_dear || !find_mapped(zone, attempt, &place))
         status = grow(zone, attempt, &place);
     if (status != BLY_OK)
         return status;
-    *span = blyi_hole_carve(place.hole, place.address, want->size);
+    *span = blyi_hole_carve(place.hole, place.address, zone->own ? place.hole->size : want->size);
     blyi_span_begin(pool, *span, want);
     blyi_pages_enter(*span);
     return BLY_OK;
@@ -221,7 +232,9 @@ static bly_status take_locked(bly_pool *pool, struct blyi_zone *zone, const stru
         attempt.need.arena = NULL;
         pool->reserve_open = attempt.pressure == LAST;
         pool->of_reserve = 0;
-        status = try_take(zone, &attempt, span);
+        status = blyi_still_wait_locked(pool);
+        if (status == BLY_OK)
+            status = try_take(zone, &attempt, span);
         pool->reserve_open = false;
         of_reserve += pool->of_reserve;
     } while (unlikely(status != BLY_OK) && may_try_again(pool, &attempt, status));
@@ -229,6 +242,8 @@ static bly_status take_locked(bly_pool *pool, struct blyi_zone *zone, const stru
         blyi_budget_note_wait(pool, attempt.waited);
     if (status == BLY_OK)
         pool->is.reserve_used += of_reserve;
+    if (unlikely(attempt.too_large > 0))
+        blyi_split_note(pool, want->size, attempt.too_large);
     if (attempt.effort.began_ns != 0)
         blyi_timeline_request(pool, &attempt.effort, want->size, attempt.pressure != CALM,
                               status == BLY_OK);
@@ -258,15 +273,20 @@ static bly_status take_and_drop(struct blyi_arena *arena, struct blyi_want want,
     bly_pool *pool = arena->pool;
     struct blyi_loan loan;
     uint64_t held = pool->is.held;
+    if (unlikely(blyi_split_is_whole(pool, &want)))
+        want.zone = blyi_zone_index(pool, (bly_pool_region)(want.zone % BLY_POOL_REGIONS), true);
     for (bool may_borrow = true;;) {
+        bly_status status = blyi_still_wait_locked(pool);
         struct blyi_zone *zone = arena->zones[want.zone];
-        bly_status status = zone != NULL ? BLY_OK : blyi_zone_make(arena, want.zone, &zone);
+        if (status == BLY_OK && zone == NULL)
+            status = blyi_zone_make(arena, want.zone, &zone);
         if (status == BLY_OK && unlikely(zone->own))
             blyi_own_round(pool, &want);
         bool borrowed = status == BLY_OK && may_borrow && borrow(zone, &want, span, &loan);
         if (status == BLY_OK && !borrowed)
             status = take_locked(pool, zone, &want, span);
-        if (unlikely(status == BLY_E_NO_MEMORY || status == BLY_E_CAP))
+        if (unlikely(status == BLY_E_NO_MEMORY || status == BLY_E_CAP) &&
+            blyi_still_may_change(pool))
             blyi_granules_give(pool, held, pool->opts.prefill); /* what was taken for it in vain */
         blyi_pool_publish_locked(pool);
         blyi_lock_drop_quick(&pool->lock);
@@ -349,6 +369,12 @@ void blyi_arena_end(struct blyi_span *span)
 {
     bly_pool *pool = span->arena->pool;
     blyi_lock_take(&pool->lock);
+    if (unlikely(blyi_still_wait_locked(pool) != BLY_OK)) {
+        blyi_lock_drop(&pool->lock); /* its memory is away, and so it is nobody else's */
+        blyi_fail_clear();
+        blyi_arena_give(span);
+        return;
+    }
     blyi_span_end(pool, span);
     blyi_own_release(span);
     blyi_pool_publish_locked(pool);

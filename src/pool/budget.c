@@ -27,6 +27,11 @@
 #define WASTE_LEAST 16u
 #define OWN_SHARE   8u
 
+static uint64_t sum(uint64_t a, uint64_t b)
+{
+    return a + b < a ? UINT64_MAX : a + b;
+}
+
 uint64_t blyi_budget(const bly_pool *pool, uint64_t live, uint32_t slack)
 {
     uint64_t peak = live > pool->is.live_peak ? live : pool->is.live_peak;
@@ -48,7 +53,7 @@ bool blyi_budget_is_short(const bly_pool *pool, uint64_t size)
 {
     uint64_t most = blyi_budget(pool, pool->is.live + size, pool->policy.slack);
     if (!blyi_variety_is_high(&pool->variety))
-        most += SHORT_LEAST * pool->granule;
+        most = sum(most, SHORT_LEAST * pool->granule);
     return taken(pool) + size > most;
 }
 
@@ -107,7 +112,8 @@ uint64_t blyi_handle_ahead(const bly_pool *pool, uint64_t own)
 void blyi_handles_shorten(bly_pool *pool, uint64_t short_of, bool fails)
 {
     const struct blyi_policy *policy = &pool->policy;
-    uint64_t far = blyi_budget(pool, 0, policy->slack + FAR_SLACK) + FAR * pool->granule;
+    uint32_t slack = policy->slack == UINT32_MAX ? UINT32_MAX : policy->slack + FAR_SLACK;
+    uint64_t far = sum(blyi_budget(pool, 0, slack), FAR * pool->granule);
     if (pool->is.held - blyi_figures_used(&pool->is) < short_of * pool->granule)
         return;
     uint32_t most = fails ? policy->share_least : pool->is.held > far ? policy->share_far : 0;

@@ -69,6 +69,10 @@ bool blyi_spot_has_note(const struct blyi_spot *spot);
 /* The arena's stream uses a live block of another arena, with all that is queued on it now.
  * E_HOST_MEMORY. */
 bly_status blyi_note_use(const struct blyi_spot *spot, struct blyi_arena *arena);
+/* The number by which a live block is known again: from now on it has a note. 0: no host memory. */
+uint64_t blyi_note_keep(const struct blyi_spot *spot);
+uint64_t blyi_note_serial(const struct blyi_spot *spot); /* 0: nobody keeps it */
+bool blyi_note_has_uses(const struct blyi_spot *spot);
 /* A block that has a note is freed. *deferred: waiting.c has it now. Else all its uses have passed,
  * and it is as one without a note. E_HOST_MEMORY: it lives on. */
 bly_status blyi_note_free(const struct blyi_spot *spot, bool *deferred);

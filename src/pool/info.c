@@ -8,6 +8,7 @@
 #include "pool/pool.h"
 #include "pool/recent.h"
 #include "pool/regions.h"
+#include "pool/split.h"
 #include "pool/trim.h"
 
 static uint64_t largest_of(const struct blyi_zone *zone)
@@ -70,6 +71,12 @@ void blyi_pool_fill_info(bly_pool *pool, bly_pool_info *info,
     all.threshold = pool->opts.threshold;
     all.reserve = pool->reserve;
     all.reserve_used = is->reserve_used;
+    all.split = pool->opts.split;
+    all.split_refused = pool->split.refused;
+    all.split_refused_bytes = pool->split.bytes;
+    all.split_idle_least = pool->split.idle_least;
+    all.split_idle_most = pool->split.idle_most;
+    all.split_without = blyi_split_without(pool);
     uint64_t slabs = is->live - is->blocks_live;
     for (unsigned i = 0; i < BLY_POOL_REGIONS; i++) /* the others change without the lock */
         held[i] =

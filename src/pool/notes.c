@@ -3,6 +3,8 @@
  * notes.c - blocks that other streams use: a note for each in its depot, from bly_pool_use() to the
  * free, which then waits for the uses that have not passed (waiting.h).
  *
+ * A block that a graph keeps has one, too, with the number by which the graph knows it again.
+ *
  * A slot with a note is in state USED, which keeps it off the fast path. A block of its own says so
  * by `uses`.
  */
@@ -12,6 +14,7 @@
 #include "base/assert.h"
 #include "base/fail.h"
 #include "base/host.h"
+#include "base/pool_blocks.h"
 #include "base/probe.h"
 #include "pool/front_inside.h"
 #include "pool/own.h"
@@ -23,6 +26,7 @@
 
 struct blyi_note {
     uint64_t asked;
+    uint64_t serial; /* 0: no graph keeps it */
     size_t n, capacity;
     struct blyi_use uses[];
 };
@@ -43,7 +47,7 @@ static struct blyi_note *roomy(struct blyi_note *note)
     if (larger != NULL) {
         larger->capacity = capacity;
         if (note == NULL)
-            larger->n = 0;
+            larger->asked = larger->serial = larger->n = 0;
     }
     return larger;
 }
@@ -58,32 +62,78 @@ static void add_use(struct blyi_note *note, struct blyi_arena *arena)
     note->uses[i] = use;
 }
 
-bly_status blyi_note_use(const struct blyi_spot *spot, struct blyi_arena *arena)
+/* The block's note, with room for one more use, made where there is none. NULL: no host memory. */
+static struct blyi_note *need_locked(struct blyi_depot *depot, const struct blyi_spot *spot)
 {
-    struct blyi_depot *depot = depot_of(spot);
     struct blyi_map *notes = &depot->notes;
-    bly_status status = BLY_E_HOST_MEMORY;
-    blyi_lock_take_quick(&depot->lock);
-    struct blyi_note *old = blyi_map_get(notes, spot->address), *note;
+    struct blyi_note *old = blyi_map_get(notes, spot->address);
     bool known = old != NULL;
-    note = roomy(old);
-    if (note != NULL && (note == old || blyi_map_put(notes, spot->address, note) == BLY_OK)) {
-        status = BLY_OK;
-        add_use(note, arena);
-    } else if (note != NULL && !known) {
+    struct blyi_note *note = roomy(old);
+    if (note == NULL)
+        return NULL;
+    if (note != old && blyi_map_put(notes, spot->address, note) != BLY_OK) {
+        bly_assert(!known); /* it would have been replaced in its place */
         blyi_host_free(note);
+        return NULL;
     }
-    if (status == BLY_OK && !known && spot->slab != NULL) {
+    if (!known && spot->slab != NULL) {
         note->asked = blyi_spot_size(spot) - blyi_slab_state(spot->slab, spot->slot);
         blyi_slab_set_state(spot->slab, spot->slot, BLYI_SLOT_USED);
     }
+    return note;
+}
+
+bly_status blyi_note_use(const struct blyi_spot *spot, struct blyi_arena *arena)
+{
+    struct blyi_depot *depot = depot_of(spot);
+    blyi_lock_take_quick(&depot->lock);
+    struct blyi_note *note = need_locked(depot, spot);
+    if (note != NULL)
+        add_use(note, arena);
     blyi_lock_drop_quick(&depot->lock);
-    if (status != BLY_OK)
-        return blyi_fail(status, "pool: no host memory to note a use of block 0x%" PRIxPTR,
-                         spot->address);
+    if (note == NULL)
+        return blyi_fail(BLY_E_HOST_MEMORY,
+                         "pool: no host memory to note a use of block 0x%" PRIxPTR, spot->address);
     if (spot->slab == NULL)
         __atomic_store_n(&spot->span->n_uses, 1, __ATOMIC_RELAXED);
     return BLY_OK;
+}
+
+uint64_t blyi_note_keep(const struct blyi_spot *spot)
+{
+    static uint64_t last;
+    struct blyi_depot *depot = depot_of(spot);
+    uint64_t serial = 0;
+    blyi_lock_take_quick(&depot->lock);
+    struct blyi_note *note = need_locked(depot, spot);
+    if (note != NULL && note->serial == 0)
+        note->serial = BLYI_POOL_SERIAL | __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
+    if (note != NULL)
+        serial = note->serial;
+    blyi_lock_drop_quick(&depot->lock);
+    if (note != NULL && spot->slab == NULL)
+        __atomic_store_n(&spot->span->n_uses, 1, __ATOMIC_RELAXED);
+    return serial;
+}
+
+uint64_t blyi_note_serial(const struct blyi_spot *spot)
+{
+    struct blyi_depot *depot = depot_of(spot);
+    blyi_lock_take_quick(&depot->lock);
+    const struct blyi_note *note = blyi_map_get(&depot->notes, spot->address);
+    uint64_t serial = note == NULL ? 0 : note->serial;
+    blyi_lock_drop_quick(&depot->lock);
+    return serial;
+}
+
+bool blyi_note_has_uses(const struct blyi_spot *spot)
+{
+    struct blyi_depot *depot = depot_of(spot);
+    blyi_lock_take_quick(&depot->lock);
+    const struct blyi_note *note = blyi_map_get(&depot->notes, spot->address);
+    bool has = note != NULL && note->n > 0;
+    blyi_lock_drop_quick(&depot->lock);
+    return has;
 }
 
 uint64_t blyi_note_asked(const struct blyi_spot *spot)
@@ -141,6 +191,7 @@ bly_status blyi_note_free(const struct blyi_spot *spot, bool *deferred)
 {
     struct blyi_depot *depot = depot_of(spot);
     bly_status status = BLY_OK;
+    bool kept = false;
     blyi_lock_take_quick(&depot->lock);
     struct blyi_note *note = blyi_map_get(&depot->notes, spot->address);
     if (note != NULL && blyi_own_leaves(spot->span)) /* noted at the export: there is room */
@@ -157,10 +208,13 @@ bly_status blyi_note_free(const struct blyi_spot *spot, bool *deferred)
             retire_locked(depot, spot, blyi_spot_size(spot) - note->asked);
         else
             make_plain(spot, note->asked);
+        kept = note->serial != 0;
         blyi_map_remove(&depot->notes, spot->address);
         blyi_host_free(note);
     }
     blyi_lock_drop_quick(&depot->lock);
+    if (unlikely(kept))
+        blyi_pool_blocks_ended(); /* before anybody can have it again: he frees it behind us */
     return status;
 }
 

@@ -100,6 +100,10 @@ struct blyi_policy blyi_opts_policy(const bly_pool_opts *opts)
                                  .ahead_handle = 16,
                                  .patience_ns = 100 * MS,
                                  .wait_ns = 10000 * MS};
+    if (opts->split > 0) { /* idle blocks stay whole while there is fresh memory */
+        policy.slack = policy.wait_slack = UINT32_MAX;
+        policy.ahead = 1;
+    }
     return policy;
 }
 

@@ -10,11 +10,14 @@
 #include "base/fail.h"
 #include "base/host.h"
 #include "base/log.h"
+#include "base/pool_blocks.h"
 #include "base/size.h"
 #include "pool/front.h"
+#include "pool/lasting.h"
 #include "pool/opts.h"
 #include "pool/pool.h"
 #include "pool/rows.h"
+#include "pool/still.h"
 #include "pool/granules.h"
 #include "pool/told.h"
 #include "pool/trim.h"
@@ -71,6 +74,7 @@ static bly_status enlist(bly_pool *pool)
     pool->reclaimer.arg = pool;
     blyi_reclaim_add(&pool->reclaimer);
     blyi_rows_offer();
+    blyi_lasting_offer();
     blyi_told_offer();
     return BLY_OK;
 }
@@ -163,7 +167,9 @@ static bly_status begin(bly_pool *pool)
     if (pool->opts.prefill == 0)
         return blyi_trimmer_add(pool);
     blyi_lock_take(&pool->lock);
-    status = blyi_granules_prefill(pool, pool->opts.prefill);
+    status = blyi_still_wait_locked(pool);
+    if (status == BLY_OK)
+        status = blyi_granules_prefill(pool, pool->opts.prefill);
     blyi_pool_publish_locked(pool);
     blyi_lock_drop(&pool->lock);
     if (status == BLY_OK)
@@ -187,8 +193,11 @@ bly_status bly_pool_create(const bly_pool_opts *asked, bly_pool **pool)
         status = blyi_opts_backend(&opts, &backend);
     if (status != BLY_OK)
         return status;
-    bly_pool *made;
-    status = blyi_pool_make(backend, &opts, &made);
+    bly_pool *made = NULL;
+    if (opts.prefill > 0)
+        status = blyi_still_wait(backend);
+    if (status == BLY_OK)
+        status = blyi_pool_make(backend, &opts, &made);
     if (status != BLY_OK) {
         backend->ops->close(backend);
         return status;
@@ -217,6 +226,9 @@ bly_status bly_pool_destroy(bly_pool *pool)
     bly_status status = blyi_pool_check(pool);
     if (status == BLY_E_HANDLE || status == BLY_E_FORKED)
         return status;
+    bly_status may = status == BLY_OK ? blyi_still_wait(pool->backend) : BLY_OK;
+    if (may != BLY_OK)
+        return may;
     blyi_trimmer_remove(pool);
     blyi_reclaim_remove(&pool->reclaimer);
     blyi_rows_keep(pool);
@@ -229,6 +241,7 @@ bly_status bly_pool_destroy(bly_pool *pool)
     blyi_waiting_drop(pool);
     if (unlikely(blyi_pool_told()))
         blyi_told_end(pool);
+    blyi_pool_blocks_ended();
     uint64_t live = blyi_front_close(pool->front);
     if (status == BLY_OK)
         wait_for_streams(pool);
@@ -236,6 +249,7 @@ bly_status bly_pool_destroy(bly_pool *pool)
         blyi_log(BLYI_LOG_INFO, "pool %s is destroyed with %" PRIu64 " live blocks", pool->name,
                  live);
     blyi_lock_take(&pool->lock);
+    (void)blyi_still_wait_locked(pool); /* it passed: it is not the one that all wait for */
     blyi_granules_drop(pool);
     blyi_pool_tell_others_locked(pool, 0, 0);
     blyi_lock_drop(&pool->lock);

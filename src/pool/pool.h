@@ -102,6 +102,12 @@ struct blyi_policy {
     uint64_t wait_ns;      /* where it cannot */
 };
 
+/* Requests that the limit of splitting refused idle memory (split.h). */
+struct blyi_split {
+    uint64_t refused, bytes;
+    uint64_t idle_least, idle_most; /* of the blocks that they were refused */
+};
+
 /* Bytes that are handed out or wait. */
 static inline uint64_t blyi_figures_used(const struct blyi_pool_figures *is)
 {
@@ -157,6 +163,7 @@ struct bly_pool {
     struct blyi_list returning; /* threads that give back what has waited (waiting.c) */
     uint64_t returns;           /* how often one began to */
     struct blyi_pool_figures is;
+    struct blyi_split split;
     struct blyi_region regions[BLY_POOL_REGIONS];
     uint64_t made_ns;
     struct blyi_flush flushes[BLYI_FLUSHES]; /* timeline.h */

@@ -111,6 +111,12 @@ static void fill(bly_pool *pool, struct blyi_pool_row *row)
     row->flushes = info.flushes;
     row->reserve = info.reserve;
     row->reserve_used = info.reserve_used;
+    row->split = info.split;
+    row->split_refused = info.split_refused;
+    row->split_refused_bytes = info.split_refused_bytes;
+    row->split_idle_least = info.split_idle_least;
+    row->split_idle_most = info.split_idle_most;
+    row->split_without = info.split_without;
 }
 
 /* Thread caches are not looked into: what they park counts as live. */

@@ -70,7 +70,8 @@ void blyi_told_free(const void *block, enum blyi_told_order order, bly_stream st
                                           : 0;
     BLYI_PROBE(FREE, .card = pool->device, .address = spot.address, .size = asked, .asked = asked,
                .rounded = asked, .backed = blyi_spot_size(&spot), .site = blyi_site_intern(pc),
-               .stream = on, .other = pool->number, .aux = blyi_spot_has_note(&spot));
+               .stream = on, .other = pool->number,
+               .aux = blyi_spot_has_note(&spot) && blyi_note_has_uses(&spot));
 }
 
 void blyi_told_use(const void *block, bly_stream stream)

@@ -7,6 +7,7 @@
 #include "pool/front.h"
 #include "pool/granules.h"
 #include "pool/recent.h"
+#include "pool/still.h"
 #include "pool/timeline.h"
 #include "pool/trim.h"
 #include "pool/victims.h"
@@ -23,7 +24,8 @@ static uint64_t give(bly_pool *pool, enum blyi_flush_kind kind, uint64_t keep, u
     (void)blyi_front_flush(pool->front);
     blyi_lock_take(&pool->lock);
     uint64_t before = pool->is.held, unmaps = pool->is.unmaps;
-    blyi_granules_give(pool, keep, least);
+    if (likely(blyi_still_may_change(pool)))
+        blyi_granules_give(pool, keep, least);
     uint64_t bytes = before - pool->is.held;
     blyi_timeline_give(pool, kind, began_ns, bytes, pool->is.unmaps - unmaps);
     blyi_pool_publish_locked(pool);
@@ -35,7 +37,7 @@ uint64_t blyi_trim_reclaim(void *arg, int card, uint64_t bytes)
 {
     bly_pool *pool = arg;
     uint64_t held = blyi_pool_held(pool), keep = held > bytes ? held - bytes : 0;
-    if (card != pool->device)
+    if (card != pool->device || !blyi_still_may_change(pool))
         return 0;
     (void)blyi_waiting_poll(pool, SIZE_MAX);
     return give(pool, BLYI_FLUSH_RECLAIM, keep > pool->opts.prefill ? keep : pool->opts.prefill,
@@ -45,6 +47,8 @@ uint64_t blyi_trim_reclaim(void *arg, int card, uint64_t bytes)
 bly_status bly_pool_trim(bly_pool *pool, uint64_t keep, uint64_t *released)
 {
     bly_status status = blyi_pool_check(pool);
+    if (status == BLY_OK)
+        status = blyi_still_wait(pool->backend);
     if (status != BLY_OK)
         return status;
     blyi_waiting_settle(pool);
@@ -64,11 +68,14 @@ bly_status bly_pool_poll(bly_pool *pool)
 
 void blyi_trim_tick(bly_pool *pool)
 {
+    if (!blyi_still_may_change(pool))
+        return;
     (void)blyi_waiting_poll(pool, SIZE_MAX);
     blyi_lock_take(&pool->lock);
     uint64_t began_ns = blyi_clock_ns(), before = pool->is.held, unmaps = pool->is.unmaps;
     pool->tick++;
-    blyi_granules_give_old(pool, pool->tick - 2, pool->opts.prefill);
+    if (likely(blyi_still_may_change(pool)))
+        blyi_granules_give_old(pool, pool->tick - 2, pool->opts.prefill);
     blyi_timeline_give(pool, BLYI_FLUSH_AGE, began_ns, before - pool->is.held,
                        pool->is.unmaps - unmaps);
     blyi_pool_publish_locked(pool);
@@ -94,6 +101,8 @@ uint64_t blyi_trim_releasable_locked(const bly_pool *pool)
 static void keep_threshold(void *arg, bly_pool *pool)
 {
     (void)arg;
+    if (!blyi_still_may_change(pool)) /* it goes at the next wait: this one must not wait */
+        return;
     (void)blyi_waiting_poll(pool, SIZE_MAX);
     blyi_lock_take(&pool->lock);
     if (pool->n_zones <= ZONES_JOINED)

@@ -156,6 +156,44 @@ static void pool_leak(void)
     wait_done(w.a);
 }
 
+/* The run must not touch what is another's, and fails. */
+static void pool_graph_on_reused(void)
+{
+    aclmdlRI graph = NULL;
+    aclrtMemPool pool = make_pool();
+    char *a = take(pool, w.a);
+    OK(aclmdlRICaptureBegin(w.a, ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
+    set(a, 8 * MIB, w.a);
+    OK(aclmdlRICaptureEnd(w.a, &graph));
+    OK(aclmdlRIExecuteAsync(graph, w.a));
+    give(a, w.a);
+    wait_done(w.a);
+    char *b = take(pool, w.a);
+    set(b, 8 * MIB, w.a);
+    OK(aclmdlRIExecuteAsync(graph, w.a));
+    (void)aclrtSynchronizeStream(w.a);
+    give(b, w.a);
+    wait_done(w.a);
+    OK(aclmdlRIDestroy(graph));
+    OK(aclrtMemPoolDestroy(pool));
+}
+
+static void pool_graph_on_freed(void)
+{
+    aclmdlRI graph = NULL;
+    aclrtMemPool pool = make_pool();
+    char *a = take(pool, w.a);
+    OK(aclmdlRICaptureBegin(w.a, ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
+    set(a, 8 * MIB, w.a);
+    OK(aclmdlRICaptureEnd(w.a, &graph));
+    give(a, w.a);
+    wait_done(w.a);
+    OK(aclmdlRIExecuteAsync(graph, w.a));
+    (void)aclrtSynchronizeStream(w.a);
+    OK(aclmdlRIDestroy(graph));
+    OK(aclrtMemPoolDestroy(pool));
+}
+
 /* ── Right ────────────────────────────────────────────────────────────────────────────────── */
 
 static void pool_other_stream_behind_event(void)
@@ -243,6 +281,9 @@ const struct check_case faults_pool[] = {
      "not ordered after the allocation on stream", NULL},
     {"pool-double-free", pool_double_free, "double-free", NULL, NULL},
     {"pool-free-now-while-used", pool_free_now_while_used, "free-in-use", NULL, NULL},
+    {"pool-graph-on-reused", pool_graph_on_reused, "use-after-free",
+     "0 bytes into a block of 8388608 B (8 MiB)", NULL},
+    {"pool-graph-on-freed", pool_graph_on_freed, "use-after-free", NULL, NULL},
     {"pool-leak", pool_leak, "leak", NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

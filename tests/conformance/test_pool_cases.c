@@ -140,6 +140,38 @@ TEST(steps_of_many_sizes)
     give(kept, s);
 }
 
+/* The same where blocks above 64 MiB are not to be divided: each is memory of its own, and where
+ * the card is full the idle ones go first. */
+static void steps_that_are_not_divided(const char *hbm, size_t holds)
+{
+    static const size_t sizes[] = {200, 100, 120, 140, 160};
+    setenv("BELAY_POOL_SPLIT", "64MiB", 1);
+    start(hbm);
+    aclrtStream s = make_stream();
+    aclrtMemPool pool = make_pool(0, KEEP_ALL);
+    char *kept = take(2 * MIB, pool, s);
+    for (size_t i = 0; i < 5; i++) {
+        char *a = take(sizes[i] * MIB, pool, s);
+        fill(a, 1, sizes[i] * MIB, s);
+        give(a, s);
+    }
+    CHECK_EQ(held(pool), holds);
+    CHECK_EQ(used_high(pool), 202 * MIB);
+    CHECK_EQ(used(pool), 2 * MIB);
+    give(kept, s);
+    unsetenv("BELAY_POOL_SPLIT");
+}
+
+TEST(a_limit_of_splitting)
+{
+    steps_that_are_not_divided("1GiB", 722 * MIB);
+}
+
+TEST(a_limit_of_splitting_on_a_full_card)
+{
+    steps_that_are_not_divided("512MiB", 422 * MIB);
+}
+
 /* O-16, what can be seen without a checker: the same bytes, in the order of their stream. */
 static void free_while_read(bool ordered, unsigned char want)
 {
@@ -405,6 +437,8 @@ int main(void)
         cmocka_unit_test(export_ready_blocks_are_exported),
         cmocka_unit_test(held_is_what_was_needed),
         cmocka_unit_test(steps_of_many_sizes),
+        cmocka_unit_test(a_limit_of_splitting),
+        cmocka_unit_test(a_limit_of_splitting_on_a_full_card),
         cmocka_unit_test(reuse_in_the_order_of_the_stream),
         cmocka_unit_test(reuse_behind_the_reader),
         cmocka_unit_test(memory_that_waits_for_a_stream),

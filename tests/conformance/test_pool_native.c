@@ -132,6 +132,81 @@ TEST(maps_under_a_threshold)
     CHECK_EQ(maps_of_rounds(0), 300);
 }
 
+/* What a run of the graph makes of it: the set is done, or refused. */
+static void run_set(aclmdlRI graph, aclrtStream s, unsigned char *block, bool refused)
+{
+    unsigned char got = 0;
+    OK(aclrtMemset(block, 1, 0, 1));
+    OK(aclmdlRIExecuteAsync(graph, s));
+    CHECK_ACL(aclrtSynchronizeStream(s), refused ? 507013 : 0);
+    if (refused)
+        CHECK_MESSAGE("now it is in block");
+    OK(aclrtMemcpy(&got, 1, block, 1, ACL_MEMCPY_DEVICE_TO_HOST));
+    CHECK_EQ(got, refused ? 0 : 0x5a);
+}
+
+static void graph_and_block(uint64_t size)
+{
+    aclmdlRI graph = NULL;
+    void *block = NULL, *next = NULL;
+    start("1GiB");
+    aclrtStream s = make_stream();
+    bly_pool *pool = native(0, 0);
+    YES(bly_pool_alloc(pool, size, s, &block));
+    OK(aclmdlRICaptureBegin(s, ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
+    OK(aclrtMemsetAsync(block, size, 0x5a, size, s));
+    OK(aclmdlRICaptureEnd(s, &graph));
+    run_set(graph, s, block, false);
+    run_set(graph, s, block, false);
+    YES(bly_pool_free(block));
+    run_set(graph, s, block, false); /* idle: nobody else has it */
+    YES(bly_pool_alloc(pool, size, s, &next));
+    CHECK(next == block);
+    run_set(graph, s, block, true);
+    YES(bly_pool_free(next));
+    run_set(graph, s, block, false);
+    YES(bly_pool_alloc(pool, size, s, &next)); /* and it is found again without a free of ours */
+    CHECK(next == block);
+    run_set(graph, s, block, true);
+    OK(aclmdlRIDestroy(graph));
+    YES(bly_pool_free(next));
+    CHECK_EQ(info_of(pool).live, 0);
+    YES(bly_pool_audit(pool));
+    YES(bly_pool_destroy(pool));
+}
+
+TEST(a_graph_and_a_block_of_another)
+{
+    graph_and_block(4 * MIB);
+}
+
+TEST(a_graph_and_a_slot_of_another)
+{
+    graph_and_block(4000);
+}
+
+/* The pool ends, and another one has its addresses. */
+TEST(a_graph_and_another_pool)
+{
+    aclmdlRI graph = NULL;
+    void *block = NULL, *next = NULL;
+    start("1GiB");
+    aclrtStream s = make_stream();
+    bly_pool *pool = native(0, 0);
+    YES(bly_pool_alloc(pool, 4 * MIB, s, &block));
+    OK(aclmdlRICaptureBegin(s, ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
+    OK(aclrtMemsetAsync(block, 1, 0x5a, 1, s));
+    OK(aclmdlRICaptureEnd(s, &graph));
+    run_set(graph, s, block, false);
+    YES(bly_pool_destroy(pool));
+    pool = native(0, 0);
+    YES(bly_pool_alloc(pool, 4 * MIB, s, &next));
+    CHECK(next == block);
+    run_set(graph, s, block, true);
+    OK(aclmdlRIDestroy(graph));
+    YES(bly_pool_destroy(pool));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -139,6 +214,9 @@ int main(void)
         cmocka_unit_test(a_pool_that_takes_most_at_start),
         cmocka_unit_test(figures_by_the_names_of_pytorch),
         cmocka_unit_test(maps_under_a_threshold),
+        cmocka_unit_test(a_graph_and_a_block_of_another),
+        cmocka_unit_test(a_graph_and_a_slot_of_another),
+        cmocka_unit_test(a_graph_and_another_pool),
     };
     return cmocka_run_group_tests_name("native pools", tests, NULL, NULL);
 }

@@ -71,6 +71,7 @@ static bly_status make_pool(const struct blyi_card *card, bly_pool **out)
     if (opts.align >= BLYI_POOL_GRANULE)
         opts.flags = BLY_POOL_EXPORTABLE;
     opts.slack = (uint32_t)blyi_option_int(BLYI_OPT_POOL_SLACK);
+    opts.split = (uint64_t)blyi_option_int(BLYI_OPT_POOL_SPLIT);
     opts.device = card->id;
     opts.backend = "npu";
     opts.name = "aclrtMalloc";

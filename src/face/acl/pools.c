@@ -70,6 +70,7 @@ static bly_status make_pool(struct blyi_acl_pool *pool)
     opts.threshold = 0;
     opts.flags = pool->exportable ? BLY_POOL_EXPORTABLE : 0;
     opts.slack = 0;
+    opts.split = (uint64_t)blyi_option_int(BLYI_OPT_POOL_SPLIT);
     bly_status status = bly_pool_create(&opts, &pool->pool);
     if (status == BLY_OK)
         blyi_pool_set_exact(pool->pool,
