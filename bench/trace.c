@@ -5,6 +5,9 @@
  *
  * A bound of a probe is what no recorder can do without: a stamp of time, a number that all
  * threads share, and as many bytes written to memory.
+ *
+ * With --events KIND ROWS it records that many rows of 20,000 events (record, alloc, ring) and does
+ * nothing else: scripts/bench.sh --instructions counts what that takes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -174,21 +177,35 @@ static void measure_call(const struct bench *bench, const char *what, double (*c
     bench_row(bench, &(struct bench_row){what, "us", &with, &without, BENCH_RATIO_AT_MOST, 1.05});
 }
 
+/* For scripts/bench.sh --instructions: so many rows of EVENTS and nothing else. */
+static int only_events(const char *which, const char *rows)
+{
+    uint32_t site = blyi_site_intern((const void *)(uintptr_t)&measure_probe);
+    void (*emit)(uint32_t) = strcmp(which, "record") == 0 ? emit_records : emit_pairs;
+    record_into(strcmp(which, "ring") == 0 ? 10000 : 0);
+    for (int i = atoi(rows); i > 0; i--)
+        emit(site);
+    stop();
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     struct bench bench;
-    bench_begin(&bench, "trace", argc, argv);
     const char *folder = getenv("TMPDIR");
     snprintf(path, sizeof(path), "%.40s/belay-bench-%d", folder ? folder : "/tmp", (int)getpid());
     setenv("BELAY_SYMBOLIZER", "/nonexistent", 1); /* names at the end are not what is measured */
     setenv("BELAY_STATE", "private", 0);           /* nobody else's card */
+    if (argc == 4 && strcmp(argv[1], "--events") == 0)
+        return only_events(argv[2], argv[3]);
+    bench_begin(&bench, "trace", argc, argv);
     bench_pin(0);
     bench_section(&bench, "one event, recorded; bound: stamp, shared number, as many bytes");
-    measure_probe(&bench, "event record, all kept", emit_records, 4, 0, 25);
-    measure_probe(&bench, "event record, ring of 10000", emit_records, 4, 10000, 25);
-    measure_probe(&bench, "alloc and free, all kept", emit_pairs, 8, 0, 25);
-    measure_probe(&bench, "alloc and free with times, all kept", emit_calls, 8, 0, 50);
-    measure_probe(&bench, "alloc and free, ring of 10000", emit_pairs, 8, 10000, 25);
+    measure_probe(&bench, "event record, all kept", emit_records, 3, 0, 25);
+    measure_probe(&bench, "event record, ring of 10000", emit_records, 3, 10000, 25);
+    measure_probe(&bench, "alloc and free, all kept", emit_pairs, 5, 0, 25);
+    measure_probe(&bench, "alloc and free with times, all kept", emit_calls, 6, 0, 50);
+    measure_probe(&bench, "alloc and free, ring of 10000", emit_pairs, 5, 10000, 25);
 
     void *context;
     must(blyi_context_create(0, 0, &context), "context");

@@ -49,6 +49,9 @@ static inline void blyi_spin_pause(void)
 #endif
 }
 
+/* Out of the way of a caller that nearly never calls it, and need not save registers for it. */
+#define BLYI_COLD __attribute__((noinline, cold))
+
 /* Of variables of paths of a few ns that other files define: read where they are, rather than
  * through the table of what other libraries may define instead. */
 #define BLYI_HOT_EXTERN extern __attribute__((visibility("hidden")))

@@ -121,9 +121,12 @@
     X(LINE_BEGIN, "line-begin") /* card stream event(graph) other(stream) asked(task): that task   \
                                    has the stream do tasks of a graph, from here to LINE_END */    \
     X(LINE_END, "line-end")     /* card stream event(graph) other(stream that runs the graph) */   \
-    X(STALE_USE, "stale-use")   /* card stream task address site, aux kind of work, page_kind 1: a \
-                                   reduction: a graph's task did not run, as the memory was freed  \
-                                   since its capture */
+    X(CALLBACK_REACH, "callback-reach") /* card stream address: a pinned block that the argument   \
+                                           of user code leads to, before it begins; aux 1: behind  \
+                                           it */                                                   \
+    X(STALE_USE, "stale-use") /* card stream task address site, aux kind of work, page_kind 1: a   \
+                                 reduction: a graph's task did not run, as the memory was freed    \
+                                 since its capture */
 
 enum blyi_probe_kind {
 #define BLYI_PROBE_ENUM(name, key) BLYI_PROBE_##name,

@@ -107,7 +107,7 @@ static bool look_at_both(uint64_t *ticks, uint64_t *ns)
 }
 
 /* Not laid by two, nor within a signal handler that interrupts who does: they take the clock. */
-static uint64_t lay(unsigned seen)
+BLYI_COLD static uint64_t lay(unsigned seen)
 {
     uint64_t ticks, ns;
     int known = atomic_load_explicit(&trusted, memory_order_relaxed);

@@ -19,6 +19,7 @@
 #include "npu/graph_inside.h"
 #include "npu/host_thread.h"
 #include "npu/queue.h"
+#include "npu/reach.h"
 #include "npu/report.h"
 #include "npu/told.h"
 #include "npu/wait.h"
@@ -114,16 +115,20 @@ static void go_on(struct blyi_stream *stream, bool has_run)
 static bool run_function(struct blyi_host_thread *thread, struct blyi_stream *stream)
 {
     struct blyi_task *task = blyi_queue_head(stream);
+    void *arg = task->u.host.arg;
     struct blyi_callback_frame frame;
+    struct blyi_reach reach;
     blyi_queue_ref(stream); /* the frame's */
     blyi_lock_take(&thread->lock);
     thread->running = stream;
     thread->began_ns = blyi_wait_real_ns();
     blyi_lock_drop(&thread->lock);
+    blyi_reach_begin(&reach, stream, arg);
     blyi_task_tell_callback(stream, true);
     blyi_callback_enter(&frame, stream);
-    task->u.host.fn(task->u.host.arg);
+    task->u.host.fn(arg);
     blyi_callback_leave(&frame);
+    blyi_reach_end(&reach, stream);
     blyi_lock_take(&thread->lock);
     bool waited = thread->running == stream;
     thread->running = NULL;

@@ -163,13 +163,15 @@ bly_status blyi_crossing_make(struct blyi_graph *graph, const struct blyi_stream
                               struct blyi_outcome *outcome, struct blyi_crossing **out)
 {
     uint32_t n = graph->n_waits + graph->n_records;
+    bool keeps_sources = blyi_graph_has_sources(graph);
     *out = NULL;
-    if (n == 0 && outcome == NULL)
+    if (n == 0 && outcome == NULL && !keeps_sources)
         return BLY_OK;
     struct blyi_crossing *run = blyi_host_calloc(1, sizeof(*run) + n * sizeof(run->places[0]));
     if (run == NULL)
         return blyi_fail(BLY_E_HOST_MEMORY, "graph %" PRIu32 ": no host memory for a run",
                          graph->id);
+    run->keeps_sources = keeps_sources;
     run->n_waits = graph->n_waits;
     run->n_records = graph->n_records;
     const struct blyi_marker marker = {graph->id, stream->id, blyi_own_tid()};
@@ -195,6 +197,7 @@ void blyi_crossing_free(struct blyi_crossing *run)
             blyi_queue_unref(run->places[i].stream);
     if (run->outcome != NULL)
         blyi_outcome_unref(run->outcome);
+    blyi_graph_drop_sources(run);
     blyi_host_free(run);
 }
 

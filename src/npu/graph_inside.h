@@ -220,6 +220,8 @@ struct blyi_graph {
 /* A run: what crosses the graph's border, as it was when the run was queued. */
 struct blyi_crossing {
     struct blyi_outcome *outcome; /* referenced; NULL: nobody waits for this run alone */
+    struct blyi_run_source *sources;
+    bool keeps_sources;
     uint32_t n_waits, n_records;
     struct blyi_passage {
         struct blyi_stream *stream; /* referenced; NULL: nothing to wait for */
@@ -313,6 +315,17 @@ bly_status blyi_condition_assign(struct blyi_graph *graph);
 bly_status blyi_condition_choose(struct blyi_condition *condition, struct blyi_graph **body);
 /* E_FAULT: the program freed the word, whoever has its address now. */
 bly_status blyi_condition_check(struct blyi_condition *condition);
+
+/* ── graph_source.c ───────────────────────────────────────────────────────────────────────── */
+
+struct blyi_run_source; /* of one copy */
+/* Somebody listens, and some copy of the graph has a pinned source. */
+bool blyi_graph_has_sources(const struct blyi_graph *graph);
+/* Submitter, of a run that was told and is not yet published. */
+void blyi_graph_keep_sources(const struct blyi_task *task);
+/* Owner only: what the run kept of the copy; the caller's. NULL: nothing. */
+void *blyi_graph_take_source(const struct blyi_node *node);
+void blyi_graph_drop_sources(struct blyi_crossing *run);
 
 /* ── graph_run.c ──────────────────────────────────────────────────────────────────────────── */
 

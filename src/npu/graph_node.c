@@ -152,6 +152,8 @@ static bly_status become_copy(struct blyi_node *node, struct blyi_task *task, co
     bly_status status = blyi_owned_check(node->owned, node->n_owned, &node->checked, lost);
     if (unlikely(status != BLY_OK))
         unhold(task);
+    else if (task->kind == BLYI_TASK_COPY)
+        task->u.copy.kept = task->flags & BLYI_TASK_HOLDS_SRC ? blyi_graph_take_source(node) : NULL;
     return status;
 }
 

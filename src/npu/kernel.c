@@ -22,6 +22,7 @@
 #include "npu/pinned.h"
 #include "npu/queue.h"
 #include "npu/watch.h"
+#include "npu/window.h"
 
 #define ARGS_ALIGN 64u
 
@@ -69,12 +70,19 @@ bly_status blyi_kernel_check(const struct blyi_kernel_call *call)
     return BLY_OK;
 }
 
+/* Of registered memory and of what the host has behind reserved addresses nothing can be held. */
+static bool is_in_a_block(const void *address)
+{
+    const struct blyi_window *window = blyi_window_find((uintptr_t)address);
+    return window != NULL && window->owner == BLYI_WINDOW_PINNED;
+}
+
 /* Pinned memory stays until the task has run, whoever frees it meanwhile. */
 static void hold_ranges(struct blyi_launch *launch)
 {
     for (int i = 0; i < launch->n_ranges; i++) {
         bly_range *range = &launch->ranges[i];
-        if (range->size == 0 || blyi_place_of(range->address, NULL) != BLYI_PLACE_PINNED)
+        if (range->size == 0 || !is_in_a_block(range->address))
             continue;
         if (!blyi_pinned_hold(range->address, range->size))
             range->access |= BLYI_RANGE_DEAD;

@@ -194,6 +194,8 @@ void blyi_queue_publish(struct blyi_stream *stream, struct blyi_task *task, uint
         /* Behind the telling: what changed before is not what is looked for. */
         if (task->kind == BLYI_TASK_COPY && (task->flags & BLYI_TASK_HOLDS_SRC) != 0)
             blyi_source_keep(task);
+        else if (unlikely(task->kind == BLYI_TASK_GRAPH))
+            blyi_graph_keep_sources(task);
     }
     blyi_queue_publish_told(stream, task, position);
 }

@@ -2,6 +2,7 @@
  *
  * report.c - threads that process callbacks: subscribing, launching, processing.
  */
+#include "npu/reach.h"
 #include "npu/report.h"
 
 #include <inttypes.h>
@@ -455,10 +456,13 @@ bly_status blyi_callback_process(enum blyi_serves what, uint64_t timeout_ns)
     if (status != BLY_OK)
         return blyi_fail(status, "this thread serves no stream");
     struct blyi_callback_frame frame;
+    struct blyi_reach reach;
+    blyi_reach_begin(&reach, report->stream, report->arg);
     blyi_task_tell_callback(report->stream, report->block);
     blyi_callback_enter(&frame, report->stream);
     report->fn(report->arg);
     blyi_callback_leave(&frame);
+    blyi_reach_end(&reach, report->stream);
     blyi_lock_take(&lock);
     blyi_list_remove(&report->link);
     blyi_lock_drop(&lock);

@@ -85,23 +85,35 @@ static void give_buffer(struct buffer *buffer)
     blyi_host_free(buffer);
 }
 
-void blyi_source_keep(struct blyi_task *task)
+void *blyi_source_copy(const void *source, uint64_t size)
 {
-    uint64_t size = task->u.copy.size;
     if (!blyi_probe_on(BLYI_PROBE_SOURCE_CHANGED))
-        return;
+        return NULL;
     if (size > KEPT_MAX || __atomic_add_fetch(&kept, size, __ATOMIC_RELAXED) > KEPT_MAX) {
         if (size <= KEPT_MAX)
             __atomic_sub_fetch(&kept, size, __ATOMIC_RELAXED);
-        return;
+        return NULL;
     }
     struct buffer *buffer = take_buffer(size);
     if (buffer == NULL) {
         __atomic_sub_fetch(&kept, size, __ATOMIC_RELAXED);
-        return;
+        return NULL;
     }
-    task->u.copy.kept = buffer->bytes;
-    copy(buffer->bytes, task->u.copy.src, size);
+    copy(buffer->bytes, source, size);
+    return buffer->bytes;
+}
+
+void blyi_source_free(void *bytes, uint64_t size)
+{
+    if (bytes == NULL)
+        return;
+    give_buffer(buffer_of(bytes));
+    __atomic_sub_fetch(&kept, size, __ATOMIC_RELAXED);
+}
+
+void blyi_source_keep(struct blyi_task *task)
+{
+    task->u.copy.kept = blyi_source_copy(task->u.copy.src, task->u.copy.size);
 }
 
 void blyi_source_compare(const struct blyi_stream *stream, const struct blyi_task *task)
@@ -128,7 +140,6 @@ void blyi_source_forget(struct blyi_task *task)
 {
     if (likely(task->u.copy.kept == NULL))
         return;
-    give_buffer(buffer_of(task->u.copy.kept));
+    blyi_source_free(task->u.copy.kept, task->u.copy.size);
     task->u.copy.kept = NULL;
-    __atomic_sub_fetch(&kept, task->u.copy.size, __ATOMIC_RELAXED);
 }

@@ -6,6 +6,8 @@
 #ifndef BLYI_SOURCE_H
 #define BLYI_SOURCE_H
 
+#include <stdint.h>
+
 struct blyi_stream;
 struct blyi_task;
 
@@ -16,5 +18,10 @@ void blyi_source_keep(struct blyi_task *task);
 void blyi_source_compare(const struct blyi_stream *stream, const struct blyi_task *task);
 /* Frees what was kept, if anything was. */
 void blyi_source_forget(struct blyi_task *task);
+
+/* The bytes themselves, in the same bounds, for who has a task later (graph_source.c). NULL: not
+ * kept. */
+void *blyi_source_copy(const void *source, uint64_t size);
+void blyi_source_free(void *bytes, uint64_t size); /* NULL is allowed */
 
 #endif

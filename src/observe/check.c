@@ -255,6 +255,9 @@ void blyi_check_probe(struct blyi_check *check, const struct blyi_probe *probe)
     case BLYI_PROBE_HOST_ACCESS:
         blyi_leak_access(check, probe);
         break;
+    case BLYI_PROBE_CALLBACK_REACH:
+        blyi_area_reached(check, probe);
+        break;
     case BLYI_PROBE_SOURCE_CHANGED:
         blyi_work_source_changed(check, probe);
         break;

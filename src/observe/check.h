@@ -64,7 +64,8 @@ struct blyi_check_opts {
      BLYI_KIND(CALLBACK_RUN) | BLYI_KIND(STREAM_SYNC) | BLYI_KIND(EVENT_SYNC) |                    \
      BLYI_KIND(EXPORT) | BLYI_KIND(TASK_DONE) | BLYI_KIND(SOURCE_CHANGED) | BLYI_KIND(PEER_FAIL) | \
      BLYI_KIND(GRAPH_DESTROY) | BLYI_KIND(LINE_BEGIN) | BLYI_KIND(LINE_END) |                      \
-     BLYI_KIND(STALE_USE) | BLYI_KIND(IMPORT) | BLYI_KIND(IMPORT_CLOSE) | BLYI_KIND(USE))
+     BLYI_KIND(STALE_USE) | BLYI_KIND(CALLBACK_REACH) | BLYI_KIND(IMPORT) |                        \
+     BLYI_KIND(IMPORT_CLOSE) | BLYI_KIND(USE))
 
 /* E_HOST_MEMORY. */
 bly_status blyi_check_create(const struct blyi_check_opts *opts, struct blyi_check **out);

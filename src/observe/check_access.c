@@ -46,7 +46,7 @@ static bool tells_init(const struct blyi_check *check, const struct blyi_use_ran
 {
     return range->area != NULL && !range->area->is_gone && range->area->shadow->tracks_init &&
            range->area->shadow->unknown + is_unknown_itself == check->unknown &&
-           check->opts.complete && range->pitch == 0;
+           check->opts.complete;
 }
 
 static void found_unwritten(struct blyi_check *check, const struct blyi_use_range *range,
@@ -74,8 +74,31 @@ static void found_unwritten(struct blyi_check *check, const struct blyi_use_rang
         blyi_found(check, &finding, who->site, area->site);
 }
 
+static bool is_in_rows(const struct blyi_use_range *range)
+{
+    return range->pitch > range->width;
+}
+
+/* Unwritten bytes of all rows; of their gaps the first one alone. */
+static uint64_t gaps_in_rows(const struct blyi_use_range *range, struct blyi_gap *first)
+{
+    uint64_t sum = 0, base = range->area->node.key;
+    if (range->is_vague || (range->hi - range->lo) / range->pitch >= ROWS_MAX)
+        return 0;
+    for (uint64_t at = range->lo; at < range->hi; at += range->pitch) {
+        struct blyi_gap gaps[BLYI_GAPS];
+        uint64_t end = at + range->width < range->hi ? at + range->width : range->hi;
+        uint32_t n = 0;
+        uint64_t bytes = blyi_shadow_gaps(range->area->shadow, at - base, end - base, gaps, &n);
+        if (bytes > 0 && sum == 0)
+            *first = gaps[0];
+        sum += bytes;
+    }
+    return sum;
+}
+
 /* Bytes that nobody wrote, before the access itself is entered. A copy from card to card hands them
- * on: `gaps` are of its source. */
+ * on: `gaps` are of its source. Of rows they are not handed on. */
 static uint32_t look_for_unwritten(struct blyi_check *check, const struct blyi_use_range *range,
                                    const struct blyi_epoch *who, const struct blyi_check_task *task,
                                    struct blyi_gap gaps[BLYI_GAPS])
@@ -85,7 +108,8 @@ static uint32_t look_for_unwritten(struct blyi_check *check, const struct blyi_u
         !tells_init(check, range, blyi_task_is_unknown(task)))
         return 0;
     uint64_t lo = range->lo - range->area->node.key, hi = range->hi - range->area->node.key;
-    uint64_t bytes = blyi_shadow_gaps(range->area->shadow, lo, hi, gaps, &n);
+    uint64_t bytes = is_in_rows(range) ? gaps_in_rows(range, gaps)
+                                       : blyi_shadow_gaps(range->area->shadow, lo, hi, gaps, &n);
     if (bytes == 0)
         return 0;
     bool may_be_written = blyi_check_graph_may_write(check, who->stream);
@@ -139,7 +163,7 @@ static void access_range(struct blyi_check *check, const struct blyi_use_range *
     uint32_t n = 0;
     epoch.area = range->area->id;
     blyi_born_check(check, range->area, who, (range->access & BLYI_USE_WRITE) != 0, known);
-    if (range->pitch > range->width && !range->is_vague)
+    if (is_in_rows(range) && !range->is_vague)
         enter_rows(check, range, &epoch, known, conflicts, &n);
     else
         enter(check, range, range->lo, range->hi, &epoch, known, conflicts, &n);

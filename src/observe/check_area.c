@@ -168,6 +168,19 @@ void blyi_area_shared(struct blyi_check *check, const struct blyi_probe *probe)
     shadow->is_shared = true;
 }
 
+void blyi_area_reached(struct blyi_check *check, const struct blyi_probe *probe)
+{
+    struct blyi_area *area = blyi_area_find(check, probe->address);
+    if (area == NULL)
+        return;
+    if (probe->aux == 0) {
+        area->n_users++;
+        return;
+    }
+    area->n_users -= area->n_users > 0; /* freed and made anew by it: 0 */
+    area->used_until = ++check->moment;
+}
+
 void blyi_handle_made(struct blyi_check *check, const struct blyi_probe *probe)
 {
     blyi_handle_ended(check, probe->address, false);

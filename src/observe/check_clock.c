@@ -59,5 +59,5 @@ bool blyi_vc_join(struct blyi_vc *vc, const struct blyi_vc *other)
 
 bool blyi_vc_join_streams(struct blyi_vc *vc, const struct blyi_vc *other, bool *changed)
 {
-    return join_from(vc, other, 1, changed);
+    return join_from(vc, other, BLYI_SLOT_MOMENT + 1, changed);
 }

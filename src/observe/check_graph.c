@@ -42,7 +42,11 @@ void blyi_check_graph_line_begins(struct blyi_check *check, const struct blyi_pr
     join(check, &line->vc, &runs->flag);
     if (!line->is_line)
         check->n_lines++;
-    line->is_line = true;
+    line->is_line = check->tells_lines = true;
+    bool is_run = task != NULL && task->graph == BLYI_INDIRECT_GRAPH;
+    line->run_moment = is_run ? task->moment : by->run_moment;
+    line->run_done = is_run ? task->n_done : by->run_done;
+    line->run_unknown_done = is_run ? task->unknown_done : by->run_unknown_done;
     line->depth = depth_of(by, task);
     line->graph = probe->event;
 }

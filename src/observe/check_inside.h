@@ -48,6 +48,9 @@ struct blyi_area {
     bool is_gone; /* freed or unmapped; queued ranges may still refer to it */
     uint32_t free_site;
     bool is_freed; /* pinned: by the program, while queued work holds it */
+    /* User code whose argument leads there: how much runs, and when the last one returned. */
+    uint32_t n_users;
+    uint64_t used_until; /* a moment */
     /* Of a pool's block. */
     uint32_t born_slot, born_stream; /* allocated on a stream; 0: there for all */
     uint64_t born_clock;             /* of the last task that the stream had then */
@@ -116,7 +119,8 @@ struct blyi_use_range {
 struct blyi_check_task {
     struct blyi_check_task *next;
     uint64_t number;
-    uint64_t tick; /* of the host, at submission */
+    uint64_t tick;   /* of the host, at submission */
+    uint64_t moment; /* of its submission; 0: of a graph's line */
     struct blyi_host_clock *host;
     struct blyi_mark *mark; /* of a record, and that a wait waits for */
     struct blyi_use_range range[2];
@@ -153,6 +157,7 @@ struct blyi_check_stream {
     uint32_t graph;                 /* whose line it is, or was last */
     uint32_t depth;
     bool is_line; /* its tasks are a graph's: they know what the run's begin knew */
+    uint64_t run_moment, run_done, run_unknown_done; /* of a line: as its run was submitted */
     struct blyi_check_task *first, *last;
     uint64_t n_tasks;
     struct blyi_late_free *frees; /* check_pool.c: that wait to be judged, by rising task */
@@ -183,6 +188,7 @@ struct blyi_check {
     uint64_t n_done;                /* tasks that have ended */
     struct blyi_kept_finding *kept; /* check_graph.c */
     uint64_t n_graphs, n_lines; /* runs that were submitted and have not ended; lines that go on */
+    bool tells_lines;           /* a line has begun: tasks of graphs are told */
 
     struct blyi_map streams; /* id -> blyi_check_stream */
     struct blyi_map events;  /* blyi_event_key() -> blyi_check_event */
@@ -190,6 +196,7 @@ struct blyi_check {
     uint32_t n_slots, slots_room;
     bool has_unknown_signals;         /* of work that is not told */
     struct blyi_vc host;              /* component 0: accesses of the host so far */
+    uint64_t moment;                  /* submissions, and ends of user code, so far */
     struct blyi_host_clock *host_now; /* a copy of it, while nothing changes */
     struct blyi_probe last_now;       /* the last work that was done at once */
     struct blyi_check_task *spare;    /* tasks to be used again */
@@ -220,6 +227,8 @@ void blyi_area_end(struct blyi_check *check, struct blyi_area *area, uint32_t fr
 void blyi_area_made(struct blyi_check *check, const struct blyi_probe *probe, bool before);
 /* Other processes may write there, which nobody tells of. */
 void blyi_area_shared(struct blyi_check *check, const struct blyi_probe *probe);
+/* User code whose argument leads there begins, or has returned. */
+void blyi_area_reached(struct blyi_check *check, const struct blyi_probe *probe);
 void blyi_handle_made(struct blyi_check *check, const struct blyi_probe *probe);
 void blyi_handle_ended(struct blyi_check *check, uint64_t handle, bool by_reset);
 const struct blyi_was *blyi_was_find(const struct blyi_check *check, uint64_t address);

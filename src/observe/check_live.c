@@ -81,7 +81,7 @@ static void say(void *arg, const struct blyi_finding *finding)
      BLYI_KIND(KERNEL_RANGE) | BLYI_KIND(VALUE_WRITE) | BLYI_KIND(VALUE_WAIT) |                    \
      BLYI_KIND(INDIRECT) | BLYI_KIND(SIGNAL) | BLYI_KIND(CALLBACK_RUN) | BLYI_KIND(EVENT_CREATE) | \
      BLYI_KIND(EVENT_DESTROY) | BLYI_KIND(TASK_DONE) | BLYI_KIND(LINE_BEGIN) |                     \
-     BLYI_KIND(LINE_END))
+     BLYI_KIND(LINE_END) | BLYI_KIND(CALLBACK_REACH))
 
 static void take_out_locked(void)
 {
@@ -151,7 +151,7 @@ bly_status blyi_check_live_start(void)
     live.limit = (uint64_t)blyi_option_int(BLYI_OPT_PRINT_LIMIT);
     live.groups = groups;
     if ((groups & 1u << BLYI_CHECK_AT_PINNED) == 0)
-        sink.kinds &= ~BLYI_KIND(SOURCE_CHANGED);
+        sink.kinds &= ~(BLYI_KIND(SOURCE_CHANGED) | BLYI_KIND(CALLBACK_REACH));
     pthread_atfork(NULL, NULL, on_fork_child);
     blyi_probe_add_sink(&sink);
     return BLY_OK;

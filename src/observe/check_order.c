@@ -64,6 +64,7 @@ void blyi_order_submitted(struct blyi_check *check, const struct blyi_check_stre
     if (!stream->is_line) { /* else the run was submitted, not its tasks */
         task->tick = blyi_vc_get(&check->host, 0);
         task->host = blyi_host_clock(check);
+        task->moment = ++check->moment;
     }
     task->legacy = probe->aux == 1;
     task->event = probe->event;
@@ -101,16 +102,25 @@ void blyi_order_runs(struct blyi_check *check, struct blyi_check_stream *stream,
     }
     uint64_t clock = clock_of(stream, task);
     if (!blyi_vc_raise(&stream->vc, 0, task->tick) ||
+        !blyi_vc_raise(&stream->vc, BLYI_SLOT_MOMENT, task->moment) ||
         !blyi_vc_raise(&stream->vc, stream->slot, clock))
         blyi_check_stop(check);
     if (clock > check->slots[stream->slot].last)
         check->slots[stream->slot].last = clock;
 }
 
+/* The host as well, as it is now. */
+static void join_host(struct blyi_check *check, struct blyi_vc *to)
+{
+    join(check, to, &check->host);
+    if (!blyi_vc_raise(to, BLYI_SLOT_MOMENT, ++check->moment))
+        blyi_check_stop(check);
+}
+
 /* Those that are gone as well: the host knows of them. */
 static void join_every_stream(struct blyi_check *check, struct blyi_vc *to)
 {
-    join(check, to, &check->host);
+    join_host(check, to);
     size_t cursor = 0;
     uint64_t key;
     void *value;
@@ -125,7 +135,7 @@ static void join_stream_id(struct blyi_check *check, struct blyi_vc *to, uint32_
     if (stream != NULL)
         join(check, to, &stream->vc);
     /* One that is gone is behind the host. */
-    join(check, to, &check->host);
+    join_host(check, to);
 }
 
 static void join_flag(struct blyi_check *check, struct blyi_vc *to, uint64_t key)
@@ -152,7 +162,7 @@ static void join_writer(void *arg, const struct blyi_epoch *epoch, bool write)
     if (epoch->stream != 0)
         join_stream_id(writers->check, writers->to, epoch->stream);
     else
-        join(writers->check, writers->to, &writers->check->host);
+        join_host(writers->check, writers->to);
 }
 
 /* A word may have been changed by a signal, or by any work that writes there. */

@@ -27,7 +27,7 @@ static bool take_slot(struct blyi_check *check, uint32_t *slot)
         check->slots = slots;
         check->slots_room = room;
     }
-    if (check->n_slots == 0) /* the host's */
+    while (check->n_slots <= BLYI_SLOT_MOMENT) /* the host's */
         check->slots[check->n_slots++] = (struct blyi_slot){0, true};
     check->slots[check->n_slots] = (struct blyi_slot){0, true};
     *slot = check->n_slots++;

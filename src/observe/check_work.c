@@ -40,36 +40,62 @@ static void work_now(struct blyi_check *check, const struct blyi_probe *probe)
 
 /* ── Sources ──────────────────────────────────────────────────────────────────────────────── */
 
-/* Work may write the source in good order before the copy; only the rest was the host. */
-static bool was_written_by_work(const struct blyi_check *check, const struct blyi_check_task *task)
+/* Since when the source is looked at: the task's submission, or that of its graph's run. */
+struct since {
+    uint64_t moment, n_done, unknown_done;
+};
+
+static struct since since_of(const struct blyi_check_stream *stream,
+                             const struct blyi_check_task *task)
 {
-    const struct blyi_use_range *source = &task->range[1];
+    if (stream->is_line)
+        return (struct since){stream->run_moment, stream->run_done, stream->run_unknown_done};
+    return (struct since){task->moment, task->n_done, task->unknown_done};
+}
+
+/* Work may write the source in good order before the copy; only the rest was the host. */
+static bool was_written_by_work(const struct blyi_check *check, const struct since *since,
+                                const struct blyi_use_range *source)
+{
     const struct blyi_epoch host = {.slot = 0};
-    if (check->n_graphs > 0 || check->unknown != check->unknown_done ||
-        task->unknown_done != check->unknown_done)
+    if ((check->n_graphs > 0 && !check->tells_lines) || check->unknown != check->unknown_done ||
+        since->unknown_done != check->unknown_done)
         return true;
     return blyi_shadow_written_since(source->area->shadow, source->lo - source->area->node.key,
-                                     source->hi - source->area->node.key, task->n_done) ||
+                                     source->hi - source->area->node.key, since->n_done) ||
            blyi_access_is_awaited(check, source, &host);
+}
+
+/* The host may have written it in good order: before something that the stream has waited for
+ * since, or in user code that was given the block. */
+static bool was_written_in_order(const struct blyi_check_stream *stream, const struct since *since,
+                                 const struct blyi_area *area)
+{
+    return blyi_vc_get(&stream->vc, BLYI_SLOT_MOMENT) > since->moment || area->n_users > 0 ||
+           area->used_until > since->moment;
 }
 
 void blyi_work_source_changed(struct blyi_check *check, const struct blyi_probe *probe)
 {
     const struct blyi_check_stream *stream = blyi_map_get(&check->streams, probe->stream);
     struct blyi_check_task *task = stream != NULL ? blyi_task_find(stream, probe->task) : NULL;
-    if (task == NULL || task->n_ranges != 2 || !blyi_use_is_live(&task->range[1]) ||
-        was_written_by_work(check, task))
+    if (task == NULL || task->n_ranges != 2 || !blyi_use_is_live(&task->range[1]))
+        return;
+    const struct since since = since_of(stream, task);
+    if (was_written_by_work(check, &since, &task->range[1]) ||
+        was_written_in_order(stream, &since, task->range[1].area))
         return;
     uint64_t start = task->range[1].lo;
+    char where[BLYI_STREAM_TEXT];
     struct blyi_finding finding = {.kind = BLYI_FINDING_PINNED_CHANGED,
                                    .card = probe->card,
                                    .address = probe->address,
                                    .bytes = probe->size};
     snprintf(finding.message, sizeof(finding.message),
-             "source of copy #%" PRIu64 " on stream %" PRIu32
-             " changed between submit and run: %" PRIu64 " byte%s in [%" PRIu64 ", %" PRIu64 ")",
-             probe->task, probe->stream, probe->size, probe->size == 1 ? "" : "s",
-             probe->address - start, probe->other - start);
+             "source of copy #%" PRIu64 " on %s changed between submit and run: %" PRIu64
+             " byte%s in [%" PRIu64 ", %" PRIu64 ")",
+             probe->task, blyi_stream_text(check, probe->stream, where), probe->size,
+             probe->size == 1 ? "" : "s", probe->address - start, probe->other - start);
     char words[BLYI_FINDING_WORDS];
     snprintf(words, sizeof(words), "copy queued on stream %" PRIu32 " at", probe->stream);
     blyi_finding_add_site(&finding, BLYI_ROLE_USE, probe->site, words);

@@ -42,7 +42,7 @@ static _Atomic(struct names *) name_chunks[N_CHUNKS];
 static _Atomic(struct paths *) path_chunks[N_CHUNKS];
 static _Atomic uint32_t n_names, n_paths; /* release after the entry is written */
 static uint32_t last_range;
-static _Thread_local uint32_t current;
+BLYI_HOT_THREAD_LOCAL uint32_t blyi_range_here;
 
 static const char too_many[] = "(more names than are kept)";
 
@@ -170,11 +170,6 @@ struct blyi_path blyi_path_get(uint32_t path)
     return chunk->entry[(path - 1) % PER_CHUNK];
 }
 
-uint32_t blyi_range_current(void)
-{
-    return current;
-}
-
 /* ── What the program says ────────────────────────────────────────────────────────────────── */
 
 bly_status blyi_range_push(const char *text, uint32_t site)
@@ -183,22 +178,22 @@ bly_status blyi_range_push(const char *text, uint32_t site)
     bly_status status = blyi_name_intern(text, &name);
     if (status != BLY_OK)
         return status;
-    uint32_t path = intern_path(current, name);
+    uint32_t path = intern_path(blyi_range_here, name);
     if (path == 0)
         return blyi_fail(BLY_E_HOST_MEMORY,
                          "no host memory for the range \"%.60s\", or %u are known already", text,
                          IDS_MAX - 1);
-    current = path;
+    blyi_range_here = path;
     BLYI_PROBE(RANGE_PUSH, .card = -1, .event = path, .site = site);
     return BLY_OK;
 }
 
 bly_status blyi_range_pop(uint32_t site)
 {
-    if (current == 0)
+    if (blyi_range_here == 0)
         return blyi_fail(BLY_E_STATE, "this thread is in no range");
-    BLYI_PROBE(RANGE_POP, .card = -1, .event = current, .site = site);
-    current = blyi_path_get(current).parent;
+    BLYI_PROBE(RANGE_POP, .card = -1, .event = blyi_range_here, .site = site);
+    blyi_range_here = blyi_path_get(blyi_range_here).parent;
     return BLY_OK;
 }
 

@@ -10,6 +10,7 @@
 
 #include <belay/base.h>
 #include <stdint.h>
+#include "base/compiler.h"
 
 #define BLYI_NAME_MAX 1024 /* with the zero */
 
@@ -22,7 +23,12 @@ struct blyi_path {
     uint32_t name;
 };
 struct blyi_path blyi_path_get(uint32_t path); /* zeros for 0 and unknown ones */
-uint32_t blyi_range_current(void);             /* path of this thread; 0: in none */
+/* Path of this thread; 0: in none. */
+BLYI_HOT_EXTERN BLYI_HOT_THREAD_LOCAL uint32_t blyi_range_here;
+static inline uint32_t blyi_range_current(void)
+{
+    return blyi_range_here;
+}
 
 /* As bly_range_push() and its kin (trace.h), for a call at `site`. */
 bly_status blyi_range_push(const char *name, uint32_t site);

@@ -192,7 +192,7 @@ static blyi_kinds all_kinds(void)
         groups = 0;
     }
     if ((groups & 1u << BLYI_CHECK_AT_PINNED) == 0)
-        kinds &= ~BLYI_KIND(SOURCE_CHANGED);
+        kinds &= ~(BLYI_KIND(SOURCE_CHANGED) | BLYI_KIND(CALLBACK_REACH));
     return kinds;
 }
 

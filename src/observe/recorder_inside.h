@@ -39,6 +39,7 @@ struct blyi_recthread {
 };
 
 /* A set of ids up to a million; asking takes no lock. */
+#define BLYI_IDSET_PAGE 1024u
 struct blyi_idset {
     _Atomic(_Atomic(uint8_t) *) pages[1024];
 };
@@ -104,16 +105,31 @@ bool blyi_rec_handlers_quiet(void); /* no signal handler is inside the sink */
 void blyi_rec_handlers_forget(void);
 
 /* recorder_thread.c */
-struct blyi_recthread *blyi_rec_thread(void); /* the caller's; NULL: no host memory */
-void blyi_rec_forget_threads(void);           /* in the child of a fork */
-bool blyi_rec_quiet_locked(void);             /* no thread but the caller is inside the sink */
+BLYI_HOT_EXTERN BLYI_HOT_THREAD_LOCAL struct blyi_recthread *blyi_rec_self;
+struct blyi_recthread *blyi_rec_make_thread(void);
+static inline struct blyi_recthread *blyi_rec_thread(void) /* the caller's; NULL: no host memory */
+{
+    return likely(blyi_rec_self != NULL) ? blyi_rec_self : blyi_rec_make_thread();
+}
+void blyi_rec_forget_threads(void); /* in the child of a fork */
+bool blyi_rec_quiet_locked(void);   /* no thread but the caller is inside the sink */
 bly_status blyi_rec_chunk_locked(struct blyi_recwriter *writer, uint32_t gen);
 void blyi_rec_chunk_full_locked(struct blyi_recwriter *writer);
 void blyi_rec_chunks_reset_locked(void);
 bly_status blyi_rec_name_thread_locked(struct blyi_recthread *thread);
 
+static inline bool blyi_idset_has(const struct blyi_idset *set, uint32_t id)
+{
+    if (unlikely(id >= BLYI_IDSET_PAGE * BLYI_COUNT(set->pages)))
+        return true; /* such ids are not described */
+    _Atomic(uint8_t) *page =
+        atomic_load_explicit(&set->pages[id / BLYI_IDSET_PAGE], memory_order_acquire);
+    /* Acquire: whoever finds the id finds its record before his event. */
+    return page != NULL &&
+           atomic_load_explicit(&page[id % BLYI_IDSET_PAGE], memory_order_acquire) != 0;
+}
+
 /* recorder_names.c: each makes sure that the file says what the id means. */
-bool blyi_idset_has(const struct blyi_idset *set, uint32_t id);
 bly_status blyi_rec_begin_names_locked(void);
 bly_status blyi_rec_site_locked(uint32_t site);
 bly_status blyi_rec_name_locked(uint32_t name);

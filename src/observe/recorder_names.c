@@ -13,7 +13,7 @@
 #include "observe/recorder_inside.h"
 #include "observe/symbolise.h"
 
-#define PAGE 1024u
+#define PAGE BLYI_IDSET_PAGE
 
 struct module {
     struct module *next; /* of the same hash */
@@ -23,15 +23,6 @@ struct module {
 };
 
 /* ── Sets of ids ──────────────────────────────────────────────────────────────────────────── */
-
-bool blyi_idset_has(const struct blyi_idset *set, uint32_t id)
-{
-    if (id >= PAGE * BLYI_COUNT(set->pages))
-        return true; /* such ids are not described */
-    _Atomic(uint8_t) *page = atomic_load_explicit(&set->pages[id / PAGE], memory_order_acquire);
-    /* Acquire: whoever finds the id finds its record before his event. */
-    return page != NULL && atomic_load_explicit(&page[id % PAGE], memory_order_acquire) != 0;
-}
 
 /* Without host memory the record is written again. */
 static void idset_add(struct blyi_idset *set, uint32_t id)

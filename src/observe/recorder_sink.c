@@ -61,7 +61,17 @@ void blyi_rec_fail_locked(bly_status status)
 
 /* ── The sink ─────────────────────────────────────────────────────────────────────────────── */
 
-static void put(struct blyi_recwriter *writer, const struct blyi_probe *probe, uint32_t stack)
+/* The event's number or time is too far from what it is counted from. */
+BLYI_COLD static void put_context(struct blyi_recwriter *writer, uint64_t seq, uint64_t time_ns)
+{
+    writer->context.seq = seq;
+    writer->context.time_ns = time_ns;
+    blyi_trace_put_context(writer->at, &writer->context);
+    writer->at += BLYI_TRACE_CONTEXT_WORDS;
+}
+
+static inline void put(struct blyi_recwriter *writer, const struct blyi_probe *probe,
+                       uint32_t stack)
 {
     struct blyi_trace_header *header = atomic_load_explicit(&blyi_rec.header, memory_order_relaxed);
     /* One order of all events of the process; that it is also a fence costs nothing on x86. */
@@ -70,10 +80,7 @@ static void put(struct blyi_recwriter *writer, const struct blyi_probe *probe, u
     uint64_t ns_behind = probe->time_ns - writer->context.time_ns;
     if (unlikely(probe->time_ns < writer->context.time_ns || ns_behind > UINT32_MAX ||
                  seq_behind > UINT32_MAX)) {
-        writer->context.seq = seq;
-        writer->context.time_ns = probe->time_ns;
-        blyi_trace_put_context(writer->at, &writer->context);
-        writer->at += BLYI_TRACE_CONTEXT_WORDS;
+        put_context(writer, seq, probe->time_ns);
         seq_behind = ns_behind = 0;
     }
     writer->at +=
@@ -110,19 +117,27 @@ static bool has_path(enum blyi_probe_kind kind)
     return kind == BLYI_PROBE_RANGE_PUSH || kind == BLYI_PROBE_RANGE_POP;
 }
 
-/* The file knows all ids of the event. */
-static bool is_prepared(const struct blyi_recwriter *writer, const struct blyi_probe *probe)
+/* Kinds that take more than their own fields to write. */
+static bool is_special(enum blyi_probe_kind kind)
 {
-    uint32_t range = blyi_range_current();
+    return has_name(kind) || has_path(kind) || kind == BLYI_PROBE_CARD_OPEN;
+}
+
+/* The file knows all ids of the event. */
+static bool is_prepared(const struct blyi_recwriter *writer, const struct blyi_probe *probe,
+                        uint32_t range)
+{
     if (probe->site != 0 && !blyi_idset_has(&blyi_rec.sites, probe->site))
         return false;
+    if (likely(range == writer->context.range && !is_special(probe->kind)))
+        return true;
     if (range != writer->context.range && range != 0 && !blyi_idset_has(&blyi_rec.paths, range))
         return false;
     if (has_name(probe->kind))
         return blyi_idset_has(&blyi_rec.names, probe->event);
     if (has_path(probe->kind))
         return blyi_idset_has(&blyi_rec.paths, probe->event);
-    return true;
+    return probe->kind != BLYI_PROBE_CARD_OPEN; /* whose card is written with it */
 }
 
 /* The handlers' chunk is full: they cannot take another one themselves. */
@@ -172,8 +187,8 @@ static bool wants_frames(uint32_t site)
            (!blyi_frames_here(site, &here) || here.frames->n < blyi_rec.stack_depth);
 }
 
-static bool prepare(struct blyi_recthread *thread, uint32_t gen, const struct blyi_probe *probe,
-                    uint32_t *stack)
+BLYI_COLD static bool prepare(struct blyi_recthread *thread, uint32_t gen,
+                              const struct blyi_probe *probe, uint32_t *stack)
 {
     struct blyi_recsaved saved;
     void *pcs[BLYI_TRACE_STACK_MAX + 16];
@@ -196,10 +211,14 @@ static bool prepare(struct blyi_recthread *thread, uint32_t gen, const struct bl
     return on;
 }
 
-/* A block's event and its entry in the table go together. */
-static void put_block(struct blyi_recthread *thread, uint32_t gen, const struct blyi_probe *probe,
-                      uint32_t stack, int class_, bool makes)
+/* A block's event and its entry in the table go together. False: it is not of a block. */
+static bool put_block(struct blyi_recthread *thread, uint32_t gen, const struct blyi_probe *probe,
+                      uint32_t stack)
 {
+    bool makes;
+    int class_ = blyi_trace_class_of(probe->kind, &makes);
+    if (class_ < 0)
+        return false;
     struct blyi_recsaved saved;
     blyi_rec_save(&saved);
     blyi_lock_take(&blyi_rec.lock);
@@ -218,12 +237,13 @@ static void put_block(struct blyi_recthread *thread, uint32_t gen, const struct 
     }
     blyi_lock_drop(&blyi_rec.lock);
     blyi_rec_restore(&saved);
+    return true;
 }
 
 /* Ranges follow from the events that begin and end them; what else changed needs a context. */
-static void follow_range(struct blyi_recwriter *writer, const struct blyi_probe *probe)
+static void follow_range(struct blyi_recwriter *writer, const struct blyi_probe *probe,
+                         uint32_t range)
 {
-    uint32_t range = blyi_range_current();
     if (likely(range == writer->context.range))
         return;
     if (probe->kind == BLYI_PROBE_RANGE_PUSH &&
@@ -236,17 +256,13 @@ static void follow_range(struct blyi_recwriter *writer, const struct blyi_probe 
 static void record(struct blyi_recthread *thread, uint32_t gen, const struct blyi_probe *probe)
 {
     struct blyi_recwriter *writer = &thread->writer;
-    uint32_t stack = 0;
-    if (unlikely(writer->gen != gen || blyi_rec.stack_depth > 0 || !is_prepared(writer, probe) ||
-                 writer->at >= writer->end || probe->kind == BLYI_PROBE_CARD_OPEN) &&
+    uint32_t stack = 0, range = blyi_range_current();
+    if (unlikely(writer->gen != gen || blyi_rec.stack_depth > 0 || writer->at >= writer->end ||
+                 !is_prepared(writer, probe, range)) &&
         !prepare(thread, gen, probe, &stack))
         return;
-    follow_range(writer, probe);
-    bool makes;
-    int class_ = blyi_rec.ring > 0 ? blyi_trace_class_of(probe->kind, &makes) : -1;
-    if (class_ >= 0)
-        put_block(thread, gen, probe, stack, class_, makes);
-    else
+    follow_range(writer, probe, range);
+    if (blyi_rec.ring == 0 || !put_block(thread, gen, probe, stack))
         put(writer, probe, stack);
     if (probe->kind == BLYI_PROBE_RANGE_PUSH)
         writer->context.range = probe->event;
@@ -255,7 +271,7 @@ static void record(struct blyi_recthread *thread, uint32_t gen, const struct bly
 }
 
 /* In a signal handler: no lock, no memory, no thread-local storage that may not be there yet. */
-static void record_in_handler(const struct blyi_probe *probe, uint32_t gen)
+BLYI_COLD static void record_in_handler(const struct blyi_probe *probe, uint32_t gen)
 {
     if (atomic_flag_test_and_set_explicit(&handler_busy, memory_order_acquire)) {
         lose();

@@ -21,7 +21,7 @@
 
 #define SPILL_CHUNKS 32u
 
-static _Thread_local struct blyi_recthread *self;
+BLYI_HOT_THREAD_LOCAL struct blyi_recthread *blyi_rec_self;
 static pthread_key_t at_exit;
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 static bool has_key;
@@ -183,7 +183,7 @@ static void on_thread_exit(void *arg)
     if (thread->next != NULL)
         thread->next->link = thread->link;
     blyi_lock_drop(&blyi_rec.lock);
-    self = NULL; /* other destructors may still use a card */
+    blyi_rec_self = NULL; /* other destructors may still use a card */
     blyi_host_free(thread);
 }
 
@@ -192,7 +192,7 @@ static void make_key(void)
     has_key = pthread_key_create(&at_exit, on_thread_exit) == 0;
 }
 
-static struct blyi_recthread *make_thread(void)
+BLYI_COLD struct blyi_recthread *blyi_rec_make_thread(void)
 {
     pthread_once(&key_once, make_key);
     struct blyi_recthread *thread = has_key ? blyi_host_calloc(1, sizeof(*thread)) : NULL;
@@ -210,18 +210,13 @@ static struct blyi_recthread *make_thread(void)
         thread->next->link = &thread->next;
     blyi_rec.threads = thread;
     blyi_lock_drop(&blyi_rec.lock);
-    self = thread;
+    blyi_rec_self = thread;
     return thread;
-}
-
-struct blyi_recthread *blyi_rec_thread(void)
-{
-    return likely(self != NULL) ? self : make_thread();
 }
 
 void blyi_rec_forget_threads(void)
 {
-    self = NULL; /* the structures of the parent's threads are lost */
+    blyi_rec_self = NULL; /* the structures of the parent's threads are lost */
     if (has_key)
         pthread_setspecific(at_exit, NULL);
     blyi_rec.threads = NULL;
@@ -231,7 +226,7 @@ void blyi_rec_forget_threads(void)
 bool blyi_rec_quiet_locked(void)
 {
     for (struct blyi_recthread *thread = blyi_rec.threads; thread != NULL; thread = thread->next)
-        if (thread != self && atomic_load_explicit(&thread->busy, memory_order_acquire))
+        if (thread != blyi_rec_self && atomic_load_explicit(&thread->busy, memory_order_acquire))
             return false;
     return true;
 }

@@ -146,39 +146,66 @@ static inline bool blyi_trace_is_near(const struct blyi_probe *p, uint32_t stack
     return p->event != 0 && stack == 0 && place != 0 && place <= UINT16_MAX;
 }
 
-/* Writes one event of at most BLYI_TRACE_EVENT_WORDS and returns its words. */
+/* Where a field of an event goes: its bit, its word. */
+struct blyi_trace_put {
+    uint64_t mask;
+    uint64_t *to;
+};
+
+static inline void blyi_trace_put_if(struct blyi_trace_put *put, enum blyi_trace_field field,
+                                     bool has, uint64_t value)
+{
+    if (has) {
+        put->mask |= (uint64_t)1 << field;
+        *put->to++ = value;
+    }
+}
+
+/* Those of memory; true: its sizes are to come in one word. */
+static inline bool blyi_trace_put_sizes(struct blyi_trace_put *put, const struct blyi_probe *p)
+{
+    bool sizes = blyi_trace_has_sizes(p);
+    blyi_trace_put_if(put, BLYI_TRACE_FIELD_ASKED, !sizes && p->asked != 0, p->asked);
+    blyi_trace_put_if(put, BLYI_TRACE_FIELD_SIZE, p->size != p->asked, p->size);
+    if (!sizes) {
+        blyi_trace_put_if(put, BLYI_TRACE_FIELD_ROUNDED, p->rounded != 0, p->rounded);
+        blyi_trace_put_if(put, BLYI_TRACE_FIELD_BACKED, p->backed != 0, p->backed);
+    }
+    return sizes;
+}
+
+/* Writes one event of at most BLYI_TRACE_EVENT_WORDS and returns its words. Most events have few
+ * fields, so groups of them are looked at by one branch. */
 static inline size_t blyi_trace_put_event(uint64_t *at, const struct blyi_probe *p, uint32_t stack,
                                           uint32_t seq_behind, uint32_t ns_behind)
 {
-    uint64_t mask = 0;
-    uint64_t *to = at + 2;
-#define PUT(field, condition, value)                                                               \
-    do {                                                                                           \
-        if (condition) {                                                                           \
-            mask |= (uint64_t)1 << BLYI_TRACE_FIELD_##field;                                       \
-            *to++ = (value);                                                                       \
-        }                                                                                          \
-    } while (0)
-    bool sizes = blyi_trace_has_sizes(p), near = blyi_trace_is_near(p, stack);
-    PUT(PLACE, !near && (p->site | p->stream) != 0, p->site | (uint64_t)p->stream << 32);
-    PUT(ADDRESS, p->address != 0, p->address);
-    PUT(OTHER, p->other != 0, p->other);
-    PUT(ASKED, !sizes && p->asked != 0, p->asked);
-    PUT(SIZE, p->size != p->asked, p->size);
-    PUT(ROUNDED, !sizes && p->rounded != 0, p->rounded);
-    PUT(BACKED, !sizes && p->backed != 0, p->backed);
-    PUT(AUX, p->aux != 0, (uint64_t)p->aux);
-    PUT(EVENT, !near && (p->event | stack) != 0, p->event | (uint64_t)stack << 32);
-    PUT(PC, p->pc != NULL, (uint64_t)(uintptr_t)p->pc);
-    PUT(TASK, p->task != 0, p->task);
-    PUT(TOOK, p->began_ns != 0 && p->began_ns < p->time_ns, p->time_ns - p->began_ns);
-    PUT(SIZES, sizes, p->asked | (p->rounded - p->asked) << 32 | (p->backed / 4096) << 40);
-    PUT(NEAR, near, p->site | (uint64_t)p->stream << 16 | (uint64_t)p->event << 32);
-#undef PUT
+    struct blyi_trace_put put = {0, at + 2};
+    bool near = blyi_trace_is_near(p, stack), sizes = false;
+    uint64_t place = p->site | (uint64_t)p->stream << 32;
+    uint64_t event = p->event | (uint64_t)stack << 32;
+    if (near)
+        place = event = 0;
+    blyi_trace_put_if(&put, BLYI_TRACE_FIELD_PLACE, place != 0, place);
+    blyi_trace_put_if(&put, BLYI_TRACE_FIELD_ADDRESS, p->address != 0, p->address);
+    blyi_trace_put_if(&put, BLYI_TRACE_FIELD_OTHER, p->other != 0, p->other);
+    if ((p->asked | p->size | p->rounded | p->backed) != 0)
+        sizes = blyi_trace_put_sizes(&put, p);
+    if (((uint64_t)p->aux | event | (uint64_t)(uintptr_t)p->pc | p->task | p->began_ns) != 0) {
+        bool took = p->began_ns != 0 && p->began_ns < p->time_ns;
+        blyi_trace_put_if(&put, BLYI_TRACE_FIELD_AUX, p->aux != 0, (uint64_t)p->aux);
+        blyi_trace_put_if(&put, BLYI_TRACE_FIELD_EVENT, event != 0, event);
+        blyi_trace_put_if(&put, BLYI_TRACE_FIELD_PC, p->pc != NULL, (uint64_t)(uintptr_t)p->pc);
+        blyi_trace_put_if(&put, BLYI_TRACE_FIELD_TASK, p->task != 0, p->task);
+        blyi_trace_put_if(&put, BLYI_TRACE_FIELD_TOOK, took, p->time_ns - p->began_ns);
+    }
+    blyi_trace_put_if(&put, BLYI_TRACE_FIELD_SIZES, sizes,
+                      p->asked | (p->rounded - p->asked) << 32 | (p->backed / 4096) << 40);
+    blyi_trace_put_if(&put, BLYI_TRACE_FIELD_NEAR, near,
+                      p->site | (uint64_t)p->stream << 16 | (uint64_t)p->event << 32);
     at[0] = (uint64_t)p->kind | (uint64_t)(uint8_t)p->card << 8 |
-            (uint64_t)(p->page_kind & 0xff) << 16 | mask << 32;
+            (uint64_t)(p->page_kind & 0xff) << 16 | put.mask << 32;
     at[1] = seq_behind | (uint64_t)ns_behind << 32;
-    return (size_t)(to - at);
+    return (size_t)(put.to - at);
 }
 
 /* ── Names ────────────────────────────────────────────────────────────────────────────────── */

@@ -90,6 +90,29 @@ void let_go(struct gate *gate)
     atomic_store(&gate->open, true);
 }
 
+static void look_at(const void *args, uint32_t block, uint32_t n_blocks)
+{
+    struct gate *gate = *(struct gate *const *)args;
+    (void)block, (void)n_blocks;
+    atomic_store(&gate->reached, true);
+    while (!atomic_load(&gate->open))
+        usleep(50);
+}
+
+void stall(struct gate *gate, aclrtStream stream)
+{
+    const bly_range range = {w.mark, 64, BLY_READ | BLY_WRITE};
+    bly_kernel_opts opts = bly_kernel_opts_default();
+    opts.ranges = &range;
+    opts.n_ranges = 1;
+    atomic_store(&gate->open, false);
+    atomic_store(&gate->reached, false);
+    if (bly_kernel_launch(look_at, &gate, sizeof(gate), &opts, stream) != BLY_OK)
+        exit(98);
+    while (!atomic_load(&gate->reached))
+        usleep(50);
+}
+
 void set(char *at, size_t size, aclrtStream stream)
 {
     OK(aclrtMemsetAsync(at, size, 3, size, stream));

@@ -32,7 +32,8 @@ struct check_case {
 };
 
 extern const struct check_case faults_order[], faults_memory[], faults_free[], faults_graph[],
-    correct_order[], correct_memory[], correct_graph[], faults_pool[], correct_pool[];
+    correct_order[], correct_memory[], correct_graph[], faults_pool[], correct_pool[],
+    faults_kinds[], correct_kinds[];
 
 #define OK(call)                                                                                   \
     do {                                                                                           \
@@ -69,6 +70,8 @@ struct gate {
 char *busy(aclrtStream stream);
 void hold(struct gate *gate, aclrtStream stream);
 void let_go(struct gate *gate);
+/* The same by a kernel that looks at the gate: an order that only memory makes. */
+void stall(struct gate *gate, aclrtStream stream);
 
 void set(char *at, size_t size, aclrtStream stream);
 void get(char *to, const char *at, size_t size, aclrtStream stream); /* to pinned memory */

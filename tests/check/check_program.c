@@ -14,7 +14,8 @@ static const struct check_case *list_of(const char *name)
                  {"faults_free", faults_free},     {"faults_graph", faults_graph},
                  {"correct_order", correct_order}, {"correct_memory", correct_memory},
                  {"correct_graph", correct_graph}, {"faults_pool", faults_pool},
-                 {"correct_pool", correct_pool}};
+                 {"correct_pool", correct_pool},   {"faults_kinds", faults_kinds},
+                 {"correct_kinds", correct_kinds}};
     for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
         if (strcmp(lists[i].name, name) == 0)
             return lists[i].list;

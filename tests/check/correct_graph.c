@@ -300,7 +300,45 @@ static void captured_anew(void)
     }
 }
 
+/* What a graph's copy reads was written by the graph, or between two of its runs, in order. */
+static void source_written_in_order(void)
+{
+    static struct gate gate;
+    capture_begin(w.c);
+    put(w.x, w.pinned, 4096, w.c);
+    get(w.pinned + 8192, w.y, 4096, w.c);
+    put(w.x + 8192, w.pinned + 8192, 4096, w.c);
+    aclmdlRI graph = capture_end(w.c);
+    stall(&gate, w.a);
+    run_on(graph, w.a);
+    get(w.pinned, w.y, 4096, w.a);
+    run_on(graph, w.a);
+    OK(aclrtLaunchHostFunc(w.a, reads_pinned, w.pinned));
+    run_on(graph, w.a);
+    let_go(&gate);
+    wait_done(w.a);
+    drop(graph);
+}
+
+static void source_filled_before_a_notify(void)
+{
+    aclrtNotify notify;
+    OK(aclrtCreateNotify(&notify, 0));
+    capture_begin(w.c);
+    OK(aclrtWaitAndResetNotify(notify, w.c, 0));
+    put(w.x, w.pinned, 4096, w.c);
+    aclmdlRI graph = capture_end(w.c);
+    run_on(graph, w.a);
+    memset(w.pinned, 9, 4096);
+    OK(aclrtRecordNotify(notify, w.b));
+    wait_done(w.a);
+    drop(graph);
+    OK(aclrtDestroyNotify(notify));
+}
+
 const struct check_case correct_graph[] = {
+    {"source-written-in-order", source_written_in_order, "", NULL, NULL},
+    {"source-filled-before-a-notify", source_filled_before_a_notify, "", NULL, NULL},
     {"in-stream-order", in_stream_order, "", NULL, NULL},
     {"event-behind-run", event_behind_run, "", NULL, NULL},
     {"event-before-run", event_before_run, "", NULL, NULL},

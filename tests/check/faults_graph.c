@@ -231,7 +231,48 @@ static void writes_beyond(void)
     OK(aclrtFree(block));
 }
 
+static aclmdlRI graph_of_put(void)
+{
+    capture_begin(w.c);
+    set(w.y, SIZE, w.c);
+    put(w.x, w.pinned + 4096, 8192, w.c);
+    return capture_end(w.c);
+}
+
+/* The source of a graph's copy is the program's until the run has ended. */
+static void source_changed(void)
+{
+    static struct gate gate;
+    aclmdlRI graph = graph_of_put();
+    stall(&gate, w.a);
+    run_on(graph, w.a);
+    memset(w.pinned + 4096 + 100, 77, 50);
+    let_go(&gate);
+    wait_done(w.a);
+    drop(graph);
+}
+
+/* Filled for the next run, while the last one has not read it. */
+static void source_refilled_too_early(void)
+{
+    static struct gate gate;
+    aclmdlRI graph = graph_of_put();
+    run_on(graph, w.a);
+    wait_done(w.a);
+    memset(w.pinned, 2, SIZE);
+    stall(&gate, w.a);
+    run_on(graph, w.a);
+    memset(w.pinned, 3, SIZE);
+    run_on(graph, w.a);
+    let_go(&gate);
+    wait_done(w.a);
+    drop(graph);
+}
+
 const struct check_case faults_graph[] = {
+    {"source-changed", source_changed, "pinned-changed", "50 bytes in [100, 150)", NULL},
+    {"source-refilled-too-early", source_refilled_too_early, "pinned-changed",
+     "8192 bytes in [0, 8192)|of graph", NULL},
     {"beside-stream", beside_stream, "race", "1048576 B", NULL},
     {"reads-beside-write", reads_beside_write, "race", "4096 B", NULL},
     {"kernel-beside-stream", kernel_beside_stream, "race", "512 B", NULL},

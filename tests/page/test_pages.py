@@ -264,17 +264,27 @@ def times_of_calls_are_drawn(pages):
           [[call, size, n] for call in ("alloc", "free")
            for size, n in (("all sizes", "2005"), ("up to 4 KiB", "2000"), ("up to 1 MiB", "3"),
                            ("up to 16 MiB", "2"))])
-    equal(b.js("""Array.from(document.querySelectorAll('h3 + svg'),
+    equal(b.js("""Array.from(document.querySelectorAll('h3 + .times svg'),
         svg => svg.querySelectorAll('g').length)"""), [64, 64])
     # p50 is inside p99, that inside the longest, and all stand on the ground.
-    equal(b.js("""Array.from(document.querySelectorAll('h3 + svg g')).every(g => {
+    equal(b.js("""Array.from(document.querySelectorAll('h3 + .times svg g')).every(g => {
         const [most, p99, p50] = ['.most', '.p99', '.p50'].map(
             c => g.querySelector(c)).map(r => +r.getAttribute('y'));
         return 0 <= most && most <= p99 && p99 <= p50 && p50 < 160; })"""), True)
-    contains(b.js("document.querySelector('h3 + svg title').textContent"), "calls, p50 ")
-    equal(b.js("document.querySelector('h3 + svg + .span').textContent.split(' s').length"), 3)
+    contains(b.js("document.querySelector('h3 + .times svg title').textContent"), "calls, p50 ")
+    equal(b.js("document.querySelector('h3 + .times + .span').textContent.split(' s').length"), 3)
+    # The scale is in words for people, within the drawing; what is exact stands beside each time.
+    equal(b.js("""Array.from(document.querySelectorAll('.times i')).every(i =>
+        /^\\d+(\\.\\d)? (ns|\u00b5s|ms|s)$/.test(i.textContent) &&
+        parseFloat(i.style.top) > 0 && parseFloat(i.style.top) < 92)"""), True)
+    equal(b.js("document.querySelectorAll('.times i').length") >= 4, True)
+    equal(b.js("""Array.from(document.querySelectorAll('.calls td[title]')).every(cell => {
+        const [n, unit] = cell.textContent.split(' ');
+        const ns = +cell.title.split(' ')[0], of = {ns: 1, '\u00b5s': 1e3, ms: 1e6, s: 1e9}[unit];
+        return Math.abs(n * of - ns) <= of * (n < 100 && of > 1 ? 0.0501 : 0.501); })"""), True)
     b.open(page, width=360, height=640, dark=True)
     equal(b.js("document.documentElement.scrollWidth"), 360)
+    equal(b.js("getComputedStyle(document.querySelector('.times i')).fontSize"), "11px")
 
 
 def a_report_is_a_page_with_the_same_figures(pages):

@@ -26,7 +26,8 @@ static int run(int argc, char **argv)
         return usage_error("trace", "trace: info, cut, convert or record?");
     for (size_t i = 0; i < BLYI_COUNT(actions); i++) {
         if (strcmp(argv[1], actions[i].name) == 0)
-            return actions[i].run(argc - 1, argv + 1);
+            return argc > 2 && is_help(argv[2]) ? print_help(&command_trace)
+                                                : actions[i].run(argc - 1, argv + 1);
         names[i] = actions[i].name;
     }
     const char *meant = suggest(argv[1], names, BLYI_COUNT(names));
@@ -41,7 +42,9 @@ const struct command command_trace = {
     .usage = "info|cut|convert|record ...",
     .summary = "Record what happens to memory; look at recordings, cut and convert them.",
     .help =
-        "  record [OPTIONS] [--] PROGRAM ...   belay run with --trace belay.%p.trace\n"
+        "  record [OPTIONS] [--] PROGRAM ...   belay run, recorded into belay.PID.trace\n"
+        "      -o FILE                         into FILE; %p in it is the process id\n"
+        "      other OPTIONS                   those of belay run\n"
         "  info FILE                           what the recording holds\n"
         "  cut FILE -o OUT                     a part of it, as a recording of its own\n"
         "      --from TIME --to TIME           since its start: 1.5s, 20ms, 300us, 1000ns\n"
@@ -59,6 +62,6 @@ const struct command command_trace = {
         "memory snapshot; each may be compressed by zstd. Functions and lines are looked up in\n"
         "the programs that were recorded, as long as they are here and the same.\n"
         "\n"
-        "example: belay trace record -- ./service && belay trace info belay.*.trace\n",
+        "example: belay trace record -o service.trace -- ./service; belay report service.trace\n",
     .run = run,
 };

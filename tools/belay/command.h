@@ -7,6 +7,7 @@
 #ifndef BELAY_COMMAND_H
 #define BELAY_COMMAND_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include "base/compiler.h"
 
@@ -25,6 +26,10 @@ extern const struct command command_run, command_doctor, command_options, comman
     command_check, command_report, command_diagnose, command_diff, command_top_ops, command_view,
     command_compare, command_replay;
 
+/* What `belay COMMAND --help` prints; returns the exit status. */
+int print_help(const struct command *command);
+/* Asks for help: --help, -h. */
+bool is_help(const char *word);
 /* "belay: " + message, newline added. */
 void say(const char *fmt, ...) BLYI_PRINTF(1, 2);
 /* The same, then how to get help; returns EXIT_USAGE. */

@@ -57,7 +57,7 @@ static int print_overview(void)
     return 0;
 }
 
-static int print_help(const struct command *command)
+int print_help(const struct command *command)
 {
     printf("usage: belay %s%s%s\n\n%s\n\n%s", command->name, command->usage[0] ? " " : "",
            command->usage, command->summary, command->help);
@@ -83,7 +83,7 @@ static int unknown_command(const char *name)
     return usage_error("", "no command \"%s\"", name);
 }
 
-static bool is_help(const char *word)
+bool is_help(const char *word)
 {
     return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
 }

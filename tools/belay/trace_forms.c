@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * trace_forms.c - `belay trace convert` and `belay trace record`.
+ * trace_forms.c - `belay trace convert`.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -200,36 +200,4 @@ int trace_convert_run(int argc, char **argv)
     }
     trace_input_close(&input);
     return result;
-}
-
-/* ── Recording ────────────────────────────────────────────────────────────────────────────── */
-
-static bool names_a_trace(int argc, char **argv)
-{
-    for (int i = 1; i < argc && strncmp(argv[i], "--", 2) == 0 && argv[i][2] != '\0'; i++) {
-        if (strcmp(argv[i], "--trace") == 0 || strncmp(argv[i], "--trace=", 8) == 0)
-            return true;
-        if (strchr(argv[i], '=') == NULL)
-            i++; /* its value */
-    }
-    return false;
-}
-
-int trace_record_run(int argc, char **argv)
-{
-    static char name[] = "run", option[] = "--trace=belay.%p.trace";
-    char **all = calloc((size_t)argc + 2, sizeof(*all));
-    int n = 0;
-    if (all == NULL) {
-        say("no host memory");
-        return 1;
-    }
-    all[n++] = name;
-    if (!names_a_trace(argc, argv))
-        all[n++] = option;
-    for (int i = 1; i < argc; i++)
-        all[n++] = argv[i];
-    int status = command_run.run(n, all); /* comes back only when the program does not start */
-    free(all);
-    return status;
 }

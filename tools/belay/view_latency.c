@@ -14,7 +14,27 @@
 
 #define HEIGHT 160.0
 
-/* ── The scale: every line is twice the one below ─────────────────────────────────────────── */
+/* ── Times ────────────────────────────────────────────────────────────────────────────────── */
+
+#define NS_TEXT 32
+
+/* "870 ns", "1.2 ms", "250 ms"; what is exact stands beside it. */
+static const char *ns_text(uint64_t ns, char buf[NS_TEXT])
+{
+    static const char *const units[] = {"ns", "\u00b5s", "ms", "s"};
+    unsigned unit = 0;
+    uint64_t one = 1;
+    for (; unit < 3 && ns / one >= 1000; unit++)
+        one *= 1000;
+    uint64_t tenth = one < 10 ? 1 : one / 10, tenths = (ns + tenth / 2) / tenth;
+    if (one == 1 || tenths >= 1000)
+        snprintf(buf, NS_TEXT, "%" PRIu64 " %s", (ns + one / 2) / one, units[unit]);
+    else
+        snprintf(buf, NS_TEXT, "%" PRIu64 ".%" PRIu64 " %s", tenths / 10, tenths % 10, units[unit]);
+    return buf;
+}
+
+/* ── The scale: from a power of two to another ────────────────────────────────────────────── */
 
 struct scale {
     unsigned lowest, highest; /* powers of two, ns */
@@ -47,15 +67,32 @@ static double y_of(const struct scale *scale, uint64_t ns)
     return HEIGHT - at / (double)(scale->highest - scale->lowest) * HEIGHT;
 }
 
+/* The next of 1, 2, 5, 10, 20, ... or, in steps of ten, of 1, 10, 100, ... */
+static uint64_t next_mark(uint64_t ns, bool tens)
+{
+    uint64_t ten = 1;
+    while (ten <= ns / 10)
+        ten *= 10;
+    if (tens || ns >= 5 * ten)
+        return 10 * ten;
+    return ns < 2 * ten ? 2 * ten : 5 * ten;
+}
+
+static uint64_t time_of(unsigned power)
+{
+    return power < 64 ? (uint64_t)1 << power : UINT64_MAX;
+}
+
+/* Words over the drawing, not in it: they keep their size in a narrow window. */
 static void put_scale(const struct scale *scale, FILE *out)
 {
-    unsigned step = (scale->highest - scale->lowest) / 8 + 1;
-    for (unsigned power = scale->lowest + step; power < scale->highest; power += step) {
-        double y = y_of(scale, (uint64_t)1 << power);
-        fprintf(out,
-                "<line class=\"grid\" x2=\"%.0f\" y1=\"%.1f\" y2=\"%.1f\"/>"
-                "<text x=\"4\" y=\"%.1f\">%" PRIu64 " ns</text>\n",
-                CHART_WIDTH, y, y, y - 3, (uint64_t)1 << power);
+    char text[NS_TEXT];
+    bool tens = scale->highest - scale->lowest > 8;
+    uint64_t least = time_of(scale->lowest), most = time_of(scale->highest);
+    for (uint64_t ns = 1; ns < most && ns < UINT64_MAX / 100; ns = next_mark(ns, tens)) {
+        double top = ns > least ? y_of(scale, ns) / HEIGHT * 100 : 100;
+        if (top < 92 && top > 0)
+            fprintf(out, "<i style=\"top:%.1f%%\">%s</i>", top, ns_text(ns, text));
     }
 }
 
@@ -86,14 +123,16 @@ static void draw(const struct blyi_insight *in, const struct blyi_latency_window
     char first[INSIGHT_TIME], last[INSIGHT_TIME];
     double width = CHART_WIDTH / (double)n;
     fprintf(out,
-            "<h3>%s</h3><svg viewBox=\"0 0 %.0f %.0f\" role=\"img\" aria-label=\"times of %s\">"
+            "<h3>%s</h3><div class=\"times\"><svg viewBox=\"0 0 %.0f %.0f\" "
+            "preserveAspectRatio=\"none\" role=\"img\" aria-label=\"times of %s\">"
             "<rect class=\"back\" width=\"%.0f\" height=\"%.0f\"/>\n",
             blyi_call_key(windows[0].op), CHART_WIDTH, HEIGHT, blyi_call_key(windows[0].op),
             CHART_WIDTH, HEIGHT);
     for (size_t i = 0; i < n; i++)
         put_column(&scale, (double)i * width, width, &windows[i], out);
+    fputs("</svg>", out);
     put_scale(&scale, out);
-    fprintf(out, "</svg>\n<div class=\"span\"><span>%s</span><span>%s</span></div>\n",
+    fprintf(out, "</div>\n<div class=\"span\"><span>%s</span><span>%s</span></div>\n",
             insight_time(in, windows[0].from_ns, first),
             insight_time(in, windows[n - 1].to_ns, last));
 }
@@ -103,11 +142,18 @@ static void put_number(uint64_t number, FILE *out)
     fprintf(out, "<td class=\"n\">%" PRIu64, number);
 }
 
+static void put_time(uint64_t ns, FILE *out)
+{
+    char text[NS_TEXT];
+    fprintf(out, "<td class=\"n\" title=\"%" PRIu64 " ns\">%s", ns, ns_text(ns, text));
+}
+
 static void put_table(const struct blyi_latencies *all, FILE *out)
 {
     char text[INSIGHT_CLASS];
-    fputs("<div class=\"wide\"><table><thead><tr><th>call<th>bytes asked<th class=\"n\">calls"
-          "<th class=\"n\">p50, ns<th class=\"n\">p99, ns<th class=\"n\">most, ns"
+    fputs("<div class=\"wide\"><table class=\"calls\"><thead><tr><th>call<th>bytes asked<th "
+          "class=\"n\">calls"
+          "<th class=\"n\">p50<th class=\"n\">p99<th class=\"n\">most"
           "<th class=\"n\">event no.<tbody>\n",
           out);
     for (size_t i = 0; i < all->n_rows; i++) {
@@ -115,9 +161,9 @@ static void put_table(const struct blyi_latencies *all, FILE *out)
         fprintf(out, "<tr><td>%s<td>%s", blyi_call_key(all->rows[i].op),
                 insight_class(all->rows[i].size_class, text));
         put_number(l->count, out);
-        put_number(l->p50_ns, out);
-        put_number(l->p99_ns, out);
-        put_number(l->max_ns, out);
+        put_time(l->p50_ns, out);
+        put_time(l->p99_ns, out);
+        put_time(l->max_ns, out);
         put_number(l->max_seq, out);
         fputc('\n', out);
     }
@@ -150,8 +196,7 @@ void view_latency(const struct blyi_insight *in, FILE *out)
     put_table(all, out);
     put_bends(in, out);
     fputs("<p class=\"soft\">Each column is the same number of calls, in their order; dark up to "
-          "p50, lighter up to p99, grey up to the longest. Each line of the scale is a power of "
-          "two.</p>\n",
+          "p50, lighter up to p99, grey up to the longest. The scale is logarithmic.</p>\n",
           out);
     for (size_t i = 0, n; i < all->n_windows; i += n) {
         for (n = 1; i + n < all->n_windows && all->windows[i + n].op == all->windows[i].op; n++)

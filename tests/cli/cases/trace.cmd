@@ -178,3 +178,11 @@ belay trace convert in.trace -o /nonexistent/x.tsv
 belay trace convert in.tsv --to belay
 belay trace covert in.tsv
 belay trace
+echo '-- record'
+belay trace record --help | head -3
+belay trace record -o here.trace --report none -- "$PROGRAMS/linked" >linked.out; echo "status $?"
+belay trace info here.trace | grep -E '^(format|state)'
+belay trace record --report none -o "%p.trace" "$PROGRAMS/linked" >linked.out
+ls ./*[0-9].trace | sed 's/[0-9][0-9]*/PID/'
+belay trace record -o; echo "status $?"
+belay trace record -o one.trace --report none -o two.trace -- "$PROGRAMS/linked"; echo "status $?"

@@ -8,6 +8,7 @@
 #include "npu/engine.h"
 #include "npu/kernel.h"
 #include "npu/notify.h"
+#include "npu/registered.h"
 #include "order_test.h"
 
 struct sum {
@@ -135,6 +136,23 @@ static void pinned_ranges_outlive_their_free(void **state)
     assert_true(blyi_pinned_audit());
 }
 
+static void registered_memory_is_a_range(void **state)
+{
+    (void)state;
+    static _Alignas(4096) uint32_t words[1024];
+    void *stream = new_stream();
+    const bly_range range = {words, sizeof(words), BLY_READ | BLY_WRITE};
+    bly_kernel_opts opts = on(BLY_ENGINE_VECTOR, &range, 1);
+    struct sum args = {words, 3};
+    words[0] = 1;
+    assert_status(bly_kernel_launch(add, &args, sizeof(args), &opts, stream), BLY_E_INVALID);
+    assert_ok(blyi_registered_add(words, sizeof(words), BLYI_REGISTER_MAPPED, 0));
+    assert_ok(bly_kernel_launch(add, &args, sizeof(args), &opts, stream));
+    assert_ok(blyi_stream_sync(stream, 0));
+    assert_int_equal(words[0], 4);
+    assert_ok(blyi_registered_remove(words, 0));
+}
+
 /* A frame that nobody used before: the kernel finds zeros there, what it writes stays, and the
  * frame is like any other afterwards. */
 static void undeclared_memory_can_be_touched(void **state)
@@ -256,6 +274,7 @@ int main(void)
         order_test(every_engine_runs_kernels),
         order_test(ranges_are_checked_and_backed),
         order_test(pinned_ranges_outlive_their_free),
+        order_test(registered_memory_is_a_range),
         order_test(undeclared_memory_can_be_touched),
         order_test(faults_of_every_kind),
         order_test(arguments_up_to_64_kib),
