@@ -180,6 +180,9 @@ bly_status replay_input_load(struct blyi_trace *trace, int card, struct blyi_rep
     }
     blyi_map_fini(&l.numbers);
     blyi_map_fini(&l.freed);
+    if (status == BLY_OK && card != EXPORT_ANY_CARD && out->n_allocs == 0)
+        status = blyi_fail(BLY_E_INVALID, "%s: there is no allocation on card %d",
+                           blyi_trace_info(trace)->name, card);
     return status;
 }
 

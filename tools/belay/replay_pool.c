@@ -16,8 +16,10 @@
 #include "pool/pool.h"
 #include "replay_crew.h"
 
-/* A card as good as without limit: pools take addresses by what a card has, and describe them. */
+/* A card as good as without limit: pools take addresses by what a card has, and describe them. Each
+ * stream keeps slabs of its own. */
 #define MOST_HELD(peak_live) (4 * (peak_live) + GiB)
+#define MOST_OF_STREAM       (32 * MiB)
 
 /* A stream that also uses a block. */
 struct use {
@@ -216,12 +218,28 @@ static void drop(void *state)
     free(run);
 }
 
+/* In the order in which they come. */
+static bly_status find_streams(struct run *run, const struct blyi_replay_trace *trace)
+{
+    for (size_t i = 0; i < trace->n_events; i++) {
+        const struct blyi_replay_event *event = &trace->events[i];
+        bool has = event->op == BLYI_REPLAY_ALLOC || event->op == BLYI_REPLAY_USE ||
+                   (event->op == BLYI_REPLAY_SYNC && event->stream >= 0);
+        if (has && stream_of(run, event->stream) == NULL)
+            return no_memory();
+    }
+    return BLY_OK;
+}
+
 static bly_status make_pool(struct run *run, const struct blyi_replay_setup *setup)
 {
     bly_pool_opts opts;
-    uint64_t most = MOST_HELD(setup->trace->peak_live);
+    bly_status status = find_streams(run, setup->trace);
+    uint64_t most = MOST_HELD(setup->trace->peak_live), streams = run->n_streams * MOST_OF_STREAM;
+    most = most > streams ? most : streams;
     uint64_t total = setup->capacity < most ? setup->capacity : most;
-    bly_status status = blyi_opts_read(NULL, &opts);
+    if (status == BLY_OK)
+        status = blyi_opts_read(NULL, &opts);
     if (status == BLY_OK)
         status = blyi_sim_create(blyi_align_down(total, BLYI_REPLAY_PAGE), setup->lag, &run->sim);
     if (status != BLY_OK)

@@ -40,7 +40,11 @@ belay replay told.tsv --policy stock --lag 1 --json | grep -E 'events|peak_reser
 belay trace convert told.tsv -o told.trace
 belay replay told.trace --json | sed 's/told.trace/told.tsv/' > from_trace.json
 belay replay told.tsv --json | cmp - from_trace.json && echo the same
+# Many streams, each with slabs of its own: a card without limit is large enough for that.
+seq 600 | awk '{ printf "%d\ta\t%d\t512\t%d\t-\n", $1, $1, $1 }' | trace > streams.tsv
+belay replay streams.tsv --policy pool --json | grep peak
 # What is refused.
+belay replay three.tsv --card 7
 trace < /dev/null > empty.tsv
 belay replay empty.tsv --capacity min --json | tail -17
 belay replay three.tsv --policy pool --capacity min --threads 2 | tail -1 | cut -d' ' -f1
