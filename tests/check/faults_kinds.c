@@ -196,6 +196,20 @@ static void reduced_beyond(void)
     may_fail(aclrtSynchronizeStream(w.a));
 }
 
+/* Copies of one source share what was kept of it; the last one is of the source as it is then. */
+static void changed_under_a_row(void)
+{
+    static struct gate gate;
+    stall(&gate, w.a);
+    for (int i = 0; i < 3; i++)
+        put(w.x, w.pinned, 4096, w.a);
+    memset(w.pinned + 8, 77, 16);
+    put(w.y, w.pinned, 4096, w.a);
+    put(w.y, w.pinned, 4096, w.a);
+    let_go(&gate);
+    wait_done(w.a);
+}
+
 /* ── What is never given back ─────────────────────────────────────────────────────────────── */
 
 static void three_lost(void)
@@ -232,6 +246,7 @@ const struct check_case faults_kinds[] = {
      "while 1 task on stream", NULL},
     {"unwritten-rows", unwritten_rows, "uninitialised-read", "160 bytes", NULL},
     {"reduced-beyond", reduced_beyond, "out-of-bounds", "64 of them beyond the end", NULL},
+    {"changed-under-a-row", changed_under_a_row, "pinned-changed", "16 bytes in [8, 24)", NULL},
     {"three-lost", three_lost, "leak", "1049581 B (1.0 MiB) in 3 blocks", NULL},
     {"lost-pinned-of-two-sites", lost_pinned_of_two_sites, "leak,leak", "100 B|4000 B", NULL},
     {NULL, NULL, NULL, NULL, NULL},
