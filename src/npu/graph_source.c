@@ -17,7 +17,6 @@ struct blyi_run_source {
     struct blyi_run_source *next;
     const struct blyi_node *node;
     void *bytes;
-    uint64_t size;
 };
 
 static bool is_kept(const struct blyi_node *node)
@@ -57,10 +56,10 @@ static void keep(struct blyi_crossing *run, const struct blyi_node *node)
     void *bytes = bytes_of(node);
     struct blyi_run_source *source = bytes ? blyi_host_alloc(sizeof(*source)) : NULL;
     if (source == NULL) {
-        blyi_source_free(bytes, node->task.u.copy.size);
+        blyi_source_free(bytes);
         return;
     }
-    *source = (struct blyi_run_source){run->sources, node, bytes, node->task.u.copy.size};
+    *source = (struct blyi_run_source){run->sources, node, bytes};
     run->sources = source;
 }
 
@@ -98,7 +97,7 @@ void blyi_graph_drop_sources(struct blyi_crossing *run)
     while (run->sources != NULL) {
         struct blyi_run_source *source = run->sources;
         run->sources = source->next;
-        blyi_source_free(source->bytes, source->size);
+        blyi_source_free(source->bytes);
         blyi_host_free(source);
     }
 }

@@ -3,6 +3,7 @@
 
 #include <string.h>
 #include "base/host.h"
+#include "base/order.h"
 #include "base/probe.h"
 #include "base/sanitizer.h"
 #include "npu/card.h"
@@ -50,9 +51,11 @@ static uint64_t kept; /* bytes, of all streams */
 
 /* Buffers to be used again: a fresh one of a MiB costs more to touch than to fill. */
 struct buffer {
-    uint64_t size;
-    uint64_t spare;
-    unsigned char bytes[];
+    uint64_t room;
+    const void *source;
+    uint64_t size; /* of what is kept; counted in `kept` */
+    uint32_t refs; /* atomic: tasks, and `latest` */
+    _Alignas(16) unsigned char bytes[];
 };
 static struct buffer *spares[SPARES]; /* atomic */
 
@@ -67,28 +70,58 @@ static struct buffer *take_buffer(uint64_t size)
         if (__atomic_load_n(&spares[i], __ATOMIC_RELAXED) == NULL)
             continue;
         struct buffer *buffer = __atomic_exchange_n(&spares[i], NULL, __ATOMIC_ACQUIRE);
-        if (buffer != NULL && buffer->size >= size && buffer->size / 4 <= size)
+        if (buffer != NULL && buffer->room >= size && buffer->room / 4 <= size)
             return buffer;
         blyi_host_free(buffer); /* of another time */
     }
     struct buffer *buffer = blyi_host_alloc(sizeof(*buffer) + size);
     if (buffer != NULL)
-        buffer->size = size;
+        buffer->room = size;
     return buffer;
 }
 
 static void give_buffer(struct buffer *buffer)
 {
-    for (int i = 0; i < SPARES && buffer != NULL && buffer->size <= SPARE_MAX; i++)
+    for (int i = 0; i < SPARES && buffer != NULL && buffer->room <= SPARE_MAX; i++)
         if (__atomic_load_n(&spares[i], __ATOMIC_RELAXED) == NULL)
             buffer = __atomic_exchange_n(&spares[i], buffer, __ATOMIC_ACQ_REL);
     blyi_host_free(buffer);
 }
 
-void *blyi_source_copy(const void *source, uint64_t size)
+/* What was kept last. A row of copies of one source, which is as it was, shares it: to compare
+ * costs a fraction of filling memory that is in no cache. */
+static struct buffer *latest; /* atomic; who takes it puts one back */
+
+static void drop(struct buffer *buffer)
 {
-    if (!blyi_probe_on(BLYI_PROBE_SOURCE_CHANGED))
+    if (buffer == NULL || !blyi_ref_drop(&buffer->refs))
+        return;
+    __atomic_sub_fetch(&kept, buffer->size, __ATOMIC_RELAXED);
+    give_buffer(buffer);
+}
+
+static void put_latest(struct buffer *buffer)
+{
+    drop(__atomic_exchange_n(&latest, buffer, __ATOMIC_ACQ_REL));
+}
+
+/* A reference; NULL: it is of another source, or that has changed. */
+static struct buffer *share_latest(const void *source, uint64_t size)
+{
+    struct buffer *buffer = __atomic_exchange_n(&latest, NULL, __ATOMIC_ACQUIRE);
+    if (buffer == NULL)
         return NULL;
+    if (buffer->source != source || buffer->size != size || !is_same(buffer->bytes, source, size)) {
+        drop(buffer);
+        return NULL;
+    }
+    __atomic_add_fetch(&buffer->refs, 1, __ATOMIC_RELAXED);
+    put_latest(buffer);
+    return buffer;
+}
+
+static struct buffer *fill(const void *source, uint64_t size)
+{
     if (size > KEPT_MAX || __atomic_add_fetch(&kept, size, __ATOMIC_RELAXED) > KEPT_MAX) {
         if (size <= KEPT_MAX)
             __atomic_sub_fetch(&kept, size, __ATOMIC_RELAXED);
@@ -100,15 +133,31 @@ void *blyi_source_copy(const void *source, uint64_t size)
         return NULL;
     }
     copy(buffer->bytes, source, size);
-    return buffer->bytes;
+    buffer->source = source;
+    buffer->size = size;
+    __atomic_store_n(&buffer->refs, 1, __ATOMIC_RELAXED);
+    return buffer;
 }
 
-void blyi_source_free(void *bytes, uint64_t size)
+void *blyi_source_copy(const void *source, uint64_t size)
 {
-    if (bytes == NULL)
-        return;
-    give_buffer(buffer_of(bytes));
-    __atomic_sub_fetch(&kept, size, __ATOMIC_RELAXED);
+    if (!blyi_probe_on(BLYI_PROBE_SOURCE_CHANGED))
+        return NULL;
+    struct buffer *buffer = share_latest(source, size);
+    if (buffer == NULL) {
+        buffer = fill(source, size);
+        if (buffer != NULL && size <= SPARE_MAX) {
+            __atomic_add_fetch(&buffer->refs, 1, __ATOMIC_RELAXED);
+            put_latest(buffer);
+        }
+    }
+    return buffer != NULL ? buffer->bytes : NULL;
+}
+
+void blyi_source_free(void *bytes)
+{
+    if (bytes != NULL)
+        drop(buffer_of(bytes));
 }
 
 void blyi_source_keep(struct blyi_task *task)
@@ -140,6 +189,6 @@ void blyi_source_forget(struct blyi_task *task)
 {
     if (likely(task->u.copy.kept == NULL))
         return;
-    blyi_source_free(task->u.copy.kept, task->u.copy.size);
+    blyi_source_free(task->u.copy.kept);
     task->u.copy.kept = NULL;
 }

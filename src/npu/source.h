@@ -22,6 +22,6 @@ void blyi_source_forget(struct blyi_task *task);
 /* The bytes themselves, in the same bounds, for who has a task later (graph_source.c). NULL: not
  * kept. */
 void *blyi_source_copy(const void *source, uint64_t size);
-void blyi_source_free(void *bytes, uint64_t size); /* NULL is allowed */
+void blyi_source_free(void *bytes); /* NULL is allowed */
 
 #endif

@@ -7,12 +7,13 @@ import sys
 from case_runs import both, rows_of
 
 LISTS = [("check_program", "faults_order", "streams"), ("check_program", "faults_memory", "streams"),
-         ("check_program", "faults_free", "streams"), ("check_program", "faults_graph", "graphs"),
+         ("check_program", "faults_free", "streams"), ("check_program", "faults_kinds", "streams"),
+         ("check_program", "faults_graph", "graphs"),
          ("check_process", "faults_process", "processes"),
          ("check_process", "scenarios_memory", "scenarios"),
          ("check_process", "scenarios_things", "scenarios"),
          ("check_program", "correct_order", "streams"), ("check_program", "correct_memory", "streams"),
-         ("check_program", "correct_graph", "graphs"),
+         ("check_program", "correct_kinds", "streams"), ("check_program", "correct_graph", "graphs"),
          ("check_process", "correct_process", "processes")]
 PLACES = ["streams", "graphs", "processes", "scenarios"]
 WAYS = ["live", "offline"]

@@ -433,6 +433,105 @@ static void reduced_in_order(void)
     wait_done(w.b);
 }
 
+/* Memory of the host behind a reserved address, which a kernel works on. */
+static void host_memory_behind_an_address(void)
+{
+    void *at;
+    aclrtDrvMemHandle handle;
+    aclrtPhysicalMemProp prop = {.handleType = ACL_MEM_HANDLE_TYPE_NONE,
+                                 .allocationType = ACL_MEM_ALLOCATION_TYPE_PINNED,
+                                 .memAttr = ACL_DDR_MEM_HUGE,
+                                 .location = {.id = 0, .type = ACL_MEM_LOCATION_TYPE_HOST}};
+    aclrtMemAccessDesc access = {.flags = ACL_RT_MEM_ACCESS_FLAGS_READWRITE,
+                                 .location = {.id = 0, .type = ACL_MEM_LOCATION_TYPE_DEVICE}};
+    OK(aclrtMallocPhysical(&handle, 2 * MIB, &prop, 0));
+    OK(aclrtReserveMemAddress(&at, 2 * MIB, 0, NULL, 0));
+    OK(aclrtMapMem(at, 2 * MIB, 0, handle, 0));
+    OK(aclrtMemSetAccess(at, 2 * MIB, &access, 1));
+    touch(at, 4096, BLY_WRITE, w.a);
+    record(w.event, w.a);
+    wait_for(w.event, w.b);
+    touch(at, 4096, BLY_READ | BLY_WRITE, w.b);
+    wait_done(w.b);
+    OK(aclrtUnmapMem(at));
+    OK(aclrtReleaseMemAddress(at));
+    OK(aclrtFreePhysical(handle));
+}
+
+static void consume(void *arg)
+{
+    const struct order *order = arg;
+    volatile char last = order->at[order->size - 1];
+    (void)last;
+}
+
+static void produce(void *arg)
+{
+    const struct order *order = arg;
+    memset(order->at, 5, order->size);
+}
+
+/* Host functions fill and read two halves in turns; streams go from one to the other by events. */
+static void pipeline_of_host_functions(void)
+{
+    static struct order in[2], out[2];
+    aclrtEvent there, back;
+    OK(aclrtCreateEventExWithFlag(&there, ACL_EVENT_SYNC));
+    OK(aclrtCreateEventExWithFlag(&back, ACL_EVENT_SYNC));
+    for (int i = 0; i < 2; i++) {
+        in[i] = (struct order){w.pinned + i * 4096, 4096};
+        out[i] = (struct order){w.pinned + SIZE / 2 + i * 4096, 4096};
+    }
+    for (int i = 0; i < 12; i++) {
+        OK(aclrtLaunchHostFunc(w.a, produce, &in[i % 2]));
+        put(w.x, in[i % 2].at, 4096, w.a);
+        record(there, w.a);
+        wait_for(there, w.b);
+        get(out[i % 2].at, w.x, 4096, w.b);
+        OK(aclrtLaunchHostFunc(w.b, consume, &out[i % 2]));
+        record(back, w.b);
+        wait_for(back, w.a);
+    }
+    OK(aclrtSynchronizeDevice());
+    OK(aclrtDestroyEvent(there));
+    OK(aclrtDestroyEvent(back));
+}
+
+/* The host reads what copies read, and writes beside it. */
+static void host_beside_a_source(void)
+{
+    static struct gate gate;
+    volatile char byte;
+    stall(&gate, w.a);
+    put(w.x, w.pinned + 4096, 4096, w.a);
+    byte = w.pinned[4096 + 100];
+    w.pinned[4095] = byte;
+    w.pinned[8192] = byte;
+    OK(aclrtMemcpy(w.y, 4096, w.pinned + 4096, 4096, H2D));
+    let_go(&gate);
+    wait_done(w.a);
+}
+
+/* The same bytes again are no change. */
+static void filled_with_the_same(void)
+{
+    static struct gate gate;
+    stall(&gate, w.a);
+    put(w.x, w.pinned, 4096, w.a);
+    memset(w.pinned, 1, 4096);
+    let_go(&gate);
+    wait_done(w.a);
+}
+
+static void with_condition(void)
+{
+    OK(aclrtMemcpyAsyncWithCondition(w.x, SIZE, w.pinned, SIZE, H2D, w.a));
+    record(w.event, w.a);
+    wait_for(w.event, w.b);
+    get(w.pinned, w.x, SIZE, w.b);
+    wait_done(w.b);
+}
+
 static void device_aborted(void)
 {
     for (int i = 0; i < 50; i++) {
@@ -467,6 +566,11 @@ const struct check_case correct_kinds[] = {
     {"mapped-in-turns", mapped_in_turns, "", NULL, NULL},
     {"crew-with-a-lock", crew_with_a_lock, "", NULL, NULL},
     {"reduced-in-order", reduced_in_order, "", NULL, NULL},
+    {"host-memory-behind-an-address", host_memory_behind_an_address, "", NULL, NULL},
+    {"pipeline-of-host-functions", pipeline_of_host_functions, "", NULL, NULL},
+    {"host-beside-a-source", host_beside_a_source, "", NULL, NULL},
+    {"filled-with-the-same", filled_with_the_same, "", NULL, NULL},
+    {"with-condition", with_condition, "", NULL, NULL},
     {"device-aborted", device_aborted, "", NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

@@ -196,6 +196,67 @@ static void reduced_beyond(void)
     may_fail(aclrtSynchronizeStream(w.a));
 }
 
+/* Copies of one source share what was kept of it; the last one is of the source as it is then. */
+static void changed_under_a_row(void)
+{
+    static struct gate gate;
+    stall(&gate, w.a);
+    for (int i = 0; i < 3; i++)
+        put(w.x, w.pinned, 4096, w.a);
+    memset(w.pinned + 8, 77, 16);
+    put(w.y, w.pinned, 4096, w.a);
+    put(w.y, w.pinned, 4096, w.a);
+    let_go(&gate);
+    wait_done(w.a);
+}
+
+static void changed_in_a_batch(void)
+{
+    static struct gate gate;
+    aclrtMemcpyBatchAttr attr = {.dstLoc = {0, ACL_MEM_LOCATION_TYPE_DEVICE},
+                                 .srcLoc = {0, ACL_MEM_LOCATION_TYPE_HOST}};
+    void *cards[3], *hosts[3];
+    size_t sizes[3] = {100, 200, 300}, first = 0;
+    for (int i = 0; i < 3; i++) {
+        cards[i] = w.x + 1000 * i;
+        hosts[i] = w.pinned + 1000 * i;
+    }
+    stall(&gate, w.a);
+    OK(aclrtMemcpyBatchAsyncV2(cards, sizes, hosts, sizes, 3, &attr, &first, 1, w.a));
+    memset(w.pinned + 1190, 77, 100); /* the last 10 of the second, 90 between */
+    let_go(&gate);
+    wait_done(w.a);
+}
+
+static void nothing(void *arg)
+{
+    (void)arg;
+}
+
+/* A host function that was given another block is no excuse. */
+static void changed_beside_a_host_function(void)
+{
+    static struct gate gate;
+    stall(&gate, w.a);
+    OK(aclrtLaunchHostFunc(w.a, nothing, w.seen));
+    put(w.x, w.pinned, 4096, w.a);
+    memset(w.pinned + 96, 77, 4000);
+    let_go(&gate);
+    wait_done(w.a);
+}
+
+static void copies_from_x(void *arg)
+{
+    OK(aclrtMemcpy(arg, 640, w.x + 64, 640, D2H));
+}
+
+static void host_function_beside_a_stream(void)
+{
+    set(w.x, 512, w.b);
+    OK(aclrtLaunchHostFunc(w.a, copies_from_x, w.pinned));
+    OK(aclrtSynchronizeDevice());
+}
+
 /* ── What is never given back ─────────────────────────────────────────────────────────────── */
 
 static void three_lost(void)
@@ -232,6 +293,11 @@ const struct check_case faults_kinds[] = {
      "while 1 task on stream", NULL},
     {"unwritten-rows", unwritten_rows, "uninitialised-read", "160 bytes", NULL},
     {"reduced-beyond", reduced_beyond, "out-of-bounds", "64 of them beyond the end", NULL},
+    {"changed-under-a-row", changed_under_a_row, "pinned-changed", "16 bytes in [8, 24)", NULL},
+    {"changed-in-a-batch", changed_in_a_batch, "pinned-changed", "10 bytes in [190, 200)", NULL},
+    {"changed-beside-a-host-function", changed_beside_a_host_function, "pinned-changed",
+     "4000 bytes in [96, 4096)", NULL},
+    {"host-function-beside-a-stream", host_function_beside_a_stream, "race", "448 B", NULL},
     {"three-lost", three_lost, "leak", "1049581 B (1.0 MiB) in 3 blocks", NULL},
     {"lost-pinned-of-two-sites", lost_pinned_of_two_sites, "leak,leak", "100 B|4000 B", NULL},
     {NULL, NULL, NULL, NULL, NULL},
