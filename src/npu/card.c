@@ -98,7 +98,7 @@ static uint64_t window_size(uint64_t total)
     uint64_t size = (uint64_t)blyi_option_int(BLYI_OPT_WINDOW);
     if (size > 0)
         return size;
-    return 2 * total > 64 * GiB ? blyi_align_up(2 * total, GiB) : 64 * GiB;
+    return blyi_window_share(2 * total > 64 * GiB ? blyi_align_up(2 * total, GiB) : 64 * GiB);
 }
 
 static void release(struct blyi_card *card)

@@ -24,6 +24,9 @@ void blyi_ledger_forget(void);
 bool blyi_ledger_mend(uintptr_t address);
 /* It has happened: what this process has stays its own, but it can take no more. */
 bool blyi_ledger_is_lost(void);
+#define BLYI_LEDGER_LOST_TEXT                                                                      \
+    "the files of the shared state were cut short while in use; what this process has stays its "  \
+    "own, but it can take no more memory of a card: start it anew"
 
 /* The lock, for all processes and threads. Rank LEDGER. May wait for another process; when that
  * died inside, what it left is put right first. [any] */

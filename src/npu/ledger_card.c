@@ -253,6 +253,12 @@ static bly_status check_same(int card, uint32_t n_frames, const char *model, uin
 
 static bly_status word_closed(int card, const struct blyi_slot *holder, int error)
 {
+    if (holder->pid == 0)
+        return blyi_fail(BLY_E_STATE,
+                         "card %d: the shared state is damaged while somebody uses it: who has the "
+                         "card's memory is not told; end the processes that use it and it is made "
+                         "anew, or name another folder with BELAY_STATE",
+                         card);
     return blyi_fail(
         BLY_E_SYSTEM,
         "card %d: its memory is in process %" PRIu32 " (%.31s), and /proc/%" PRIu32

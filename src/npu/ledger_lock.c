@@ -96,9 +96,7 @@ static void tell_lost(void)
 {
     static bool told; /* under the lock of this process */
     if (!told)
-        blyi_log(BLYI_LOG_ERROR,
-                 "the files of the shared state were cut short while in use; what this process has "
-                 "stays its own, but it can take no more memory of a card: start it anew");
+        blyi_log(BLYI_LOG_ERROR, BLYI_LEDGER_LOST_TEXT);
     told = true;
 }
 

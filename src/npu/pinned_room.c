@@ -27,7 +27,8 @@ static bly_status open_window_locked(void)
     blyi_host_room_read(&room);
     uint64_t size = room.ram > WINDOW_LEAST ? blyi_align_up(room.ram, GiB) : WINDOW_LEAST;
     struct blyi_window *window;
-    bly_status status = blyi_window_create(BLYI_WINDOW_PINNED, size, GiB, &window);
+    bly_status status =
+        blyi_window_create(BLYI_WINDOW_PINNED, blyi_window_share(size), GiB, &window);
     if (status != BLY_OK)
         return status;
     status = blyi_live_pages_make(window);

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include "base/probe.h"
 #include "npu/live_pages.h"
+#include "npu/registered.h"
 #include "npu/window.h"
 
 struct blyi_pointer_quick {
@@ -40,7 +41,14 @@ static inline bool blyi_pointer_quick(const void *address, struct blyi_pointer_q
     return true;
 }
 
-/* The same for a frame of normal pages, some of which may be unused: under the card's lock. */
+/* Host memory that nobody pinned or registered: without a lock. [any] */
+static inline bool blyi_pointer_is_plain(const void *address)
+{
+    return !blyi_window_find((uintptr_t)address) && !blyi_registered_any();
+}
+
+/* As blyi_pointer_quick(), for a frame of normal pages, some of which may be unused: under the
+ * card's lock. */
 bool blyi_pointer_partial(const void *address, struct blyi_pointer_quick *out);
 
 #endif

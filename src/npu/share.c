@@ -77,7 +77,7 @@ static bly_status back_records(uint32_t *backed, uint64_t at, uint64_t size, uin
     return status;
 }
 
-bly_status blyi_shares_prepare(int card)
+static bly_status prepare(int card)
 {
     struct blyi_ledger *header = blyi_ledger_header();
     bly_status status = blyi_ledger_back_links(card);
@@ -109,6 +109,14 @@ bly_status blyi_shares_prepare(int card)
         __atomic_store_n(&shares->n_keys, n_keys, __ATOMIC_RELAXED);
     blyi_ledger_unlock();
     return BLY_OK;
+}
+
+bly_status blyi_shares_prepare(int card)
+{
+    bly_status status = prepare(card);
+    if (status == BLY_OK && blyi_ledger_is_lost()) /* a key where nobody looks opens nothing */
+        status = blyi_fail(BLY_E_STATE, BLYI_LEDGER_LOST_TEXT);
+    return status;
 }
 
 void blyi_share_set_state(struct blyi_share *share, enum blyi_share_state state)

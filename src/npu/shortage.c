@@ -3,6 +3,7 @@
  * shortage.c - what is free, in which form, and the sites that hold most.
  */
 #include "npu/shortage.h"
+#include "npu/ledger.h"
 #include "npu/cap.h"
 #include "npu/card.h"
 #include "npu/defrag.h"
@@ -236,6 +237,9 @@ bly_status blyi_shortage_card_locked(struct blyi_card *card, uint64_t asked, uin
     char a[BLYI_SIZE_TEXT], b[BLYI_SIZE_TEXT], c[BLYI_SIZE_TEXT], d[BLYI_SIZE_TEXT];
     char e[BLYI_SIZE_TEXT];
     struct blyi_stock_figures frames;
+    if (blyi_ledger_is_lost()) /* the card's figures are not the reason */
+        return blyi_fail(BLY_E_NO_MEMORY, "card %d: nothing for %s: " BLYI_LEDGER_LOST_TEXT,
+                         card->id, blyi_size_text(asked, a));
     blyi_tally_card_locked(card);
     blyi_stock_figures(card->stock, &frames);
     uint64_t usable, whole = frames.free * BLYI_FRAME_SIZE;

@@ -42,7 +42,7 @@ static bly_status open_window(struct blyi_window **out)
         if (status != BLY_E_SYSTEM)
             return status;
     }
-    status = blyi_window_create(BLYI_WINDOW_VMM, size > 0 ? size : ELSEWHERE,
+    status = blyi_window_create(BLYI_WINDOW_VMM, size > 0 ? size : blyi_window_share(ELSEWHERE),
                                 size > 0 && size < LEAST ? size : LEAST, out);
     if (status == BLY_OK)
         blyi_fail_clear(); /* of the places that were tried before */

@@ -67,6 +67,11 @@ void blyi_window_destroy(struct blyi_window *window);
 /* In the child of a fork: no window is there any more, nor what was mapped in it. Takes no lock. */
 void blyi_window_forget_all(void);
 
+/* What a window of so many bytes, which nobody asked for in particular, may take: where the address
+ * space is limited (ulimit -v) a third of what is left, so that the windows that come later and the
+ * program's own memory find room. [any] */
+uint64_t blyi_window_share(uint64_t size);
+
 /* The window an address lies in, or NULL. [any] */
 struct blyi_window *blyi_window_find(uintptr_t address);
 

@@ -2,7 +2,9 @@
 /* Device information, data buffers, types, versions, log. */
 #include "acl_test.h"
 
+#include "base/sanitizer.h"
 #include <base/acl_log.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 TEST(device_information)
@@ -258,6 +260,27 @@ TEST(no_groups_of_cores)
     CHECK_ACL(aclrtDestroyGroupInfo(NULL), 100000);
 }
 
+/* Each window takes a part of a limited address space, none takes it from the others. */
+TEST(what_a_limit_of_addresses_leaves)
+{
+    if (BLYI_WITH_ASAN || BLYI_WITH_TSAN)
+        return; /* its shadow is larger */
+    void *block = NULL, *pinned = NULL, *range = NULL, *own;
+    struct rlimit limit = {10 * GIB, 10 * GIB};
+    setenv("BELAY_GUARD", "off", 1);
+    CHECK_EQ(setrlimit(RLIMIT_AS, &limit), 0);
+    OK(aclrtSetDevice(0));
+    OK(aclrtMallocAlign32(&block, 64 * MIB, HUGE_FIRST));
+    OK(aclrtMallocHost(&pinned, MIB));
+    OK(aclrtReserveMemAddress(&range, 64 * MIB, 0, NULL, 1));
+    own = malloc(GIB);
+    CHECK(own != NULL);
+    free(own);
+    OK(aclrtReleaseMemAddress(range));
+    OK(aclrtFreeHost(pinned));
+    OK(aclrtFree(block));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -271,6 +294,7 @@ int main(void)
         cmocka_unit_test(versions),
         cmocka_unit_test(what_cann_can),
         cmocka_unit_test(log_lines),
+        cmocka_unit_test(what_a_limit_of_addresses_leaves),
     };
     return cmocka_run_group_tests_name("misc", tests, NULL, NULL);
 }

@@ -237,6 +237,7 @@ MANY_TEST(a_pid_that_came_back_is_not_its_dead_owner)
 MANY_TEST(files_cut_short_are_told)
 {
     unsigned char byte = 0;
+    char key[65];
     setenv("BELAY_HBM", "256MiB", 1);
     bind_card(0);
     char *block = device_alloc(8 * MIB);
@@ -244,12 +245,29 @@ MANY_TEST(files_cut_short_are_told)
     CHECK_EQ(truncate(file_of("ledger"), 0), 0);
     CHECK_EQ(truncate(file_of("card-0"), 0), 0);
     void *more = NULL;
-    CHECK(aclrtMallocAlign32(&more, 8 * MIB, HUGE_FIRST) != 0);
+    CHECK_ACL(aclrtMallocAlign32(&more, 8 * MIB, HUGE_FIRST), 207001);
+    CHECK_MESSAGE("cut short while in use");
+    CHECK_ACL(aclrtIpcMemGetExportKey(block, 8 * MIB, key, sizeof key, 1), 507000);
+    CHECK_MESSAGE("cut short while in use");
     OK(aclrtMemcpy(&byte, 1, block + 3 * MIB, 1, ACL_MEMCPY_DEVICE_TO_HOST));
     CHECK_EQ(byte, 0x3c);
     OK(aclrtFree(block));
     OK(aclrtResetDevice(0));
     OK(aclFinalize());
+}
+
+/* Slots cut off under a process that lives: whoever comes is told of the damage, not of process 0.
+ */
+MANY_TEST(a_holder_that_is_not_told_is_damage)
+{
+    setenv("BELAY_HBM", "256MiB", 1);
+    struct peer keeper = peer_start(hold_card);
+    peer_step(&keeper);
+    CHECK_EQ(truncate(file_of("ledger"), BLYI_LEDGER_AT_SLOTS), 0);
+    OK(aclInit(NULL));
+    CHECK_ACL(aclrtSetDevice(0), 507000);
+    CHECK_MESSAGE("the shared state is damaged");
+    peer_kill(&keeper);
 }
 
 /* Words of nonsense in the lock and in the frames' file: told or not, nothing hangs or crashes, and
@@ -335,6 +353,7 @@ int main(void)
         cmocka_unit_test(closed_descriptors_are_not_death),
         cmocka_unit_test(a_pid_that_came_back_is_not_its_dead_owner),
         cmocka_unit_test(files_cut_short_are_told),
+        cmocka_unit_test(a_holder_that_is_not_told_is_damage),
         cmocka_unit_test(garbage_does_not_mislead),
         cmocka_unit_test(words_that_lie_do_not_free_what_is_ours),
         cmocka_unit_test(a_full_disk_is_told),

@@ -5,6 +5,7 @@
  */
 #include "command.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdbool.h>
@@ -315,8 +316,8 @@ static int run(int argc, char **argv)
     if (!parse(argc, argv, &json, &only))
         return usage_error("smi", "smi: \"%s\" is not understood", argv[argc - 1]);
     bly_status status = blyi_state_path(path);
-    /* Where nobody ever was there is nothing to be read. */
-    if (status == BLY_OK && (path[0] == '\0' || access(path, F_OK) == 0))
+    /* Where nobody ever was there is nothing to be read; where we may not look there may be. */
+    if (status == BLY_OK && (path[0] == '\0' || access(path, F_OK) == 0 || errno != ENOENT))
         status = blyi_ledger_view(&view);
     if (status != BLY_OK) {
         say("%s", bly_last_error());

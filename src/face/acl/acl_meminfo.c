@@ -172,7 +172,12 @@ aclError bly_acl_aclrtPointerGetAttributes(const void *ptr, aclrtPtrAttributes *
         *attributes_out = found;
         return ACL_SUCCESS;
     }
-    if (likely(blyi_pointer_quick(ptr, &quick) || blyi_pointer_partial(ptr, &quick))) {
+    bool is_known = blyi_pointer_quick(ptr, &quick);
+    if (!is_known && blyi_pointer_is_plain(ptr) && !blyi_runtime_is_forked()) {
+        *attributes_out = found;
+        return ACL_SUCCESS;
+    }
+    if (likely(is_known || blyi_pointer_partial(ptr, &quick))) {
         found.pageSize = (uint32_t)blyi_page_bytes(quick.page_kind);
         found.location.type =
             quick.card < 0 ? ACL_MEM_LOCATION_TYPE_HOST : ACL_MEM_LOCATION_TYPE_DEVICE;
