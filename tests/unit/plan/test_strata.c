@@ -11,7 +11,7 @@
 #include "plan/pack.h"
 #include "plan/strata.h"
 
-enum { SMALL = 60, ROUNDS = 300, LONG = 60000, LARGE = 301000 };
+enum { SMALL = 60, MIDDLE = 240, ROUNDS = 300, LONG = 60000, LARGE = 301000 };
 
 struct placed {
     struct blyi_pack pack;
@@ -148,10 +148,10 @@ static void it_gives_up_above_the_limit_and_late(void **state)
 {
     (void)state;
     uint64_t seed = plan_seed();
-    bly_plan_buffer b[SMALL * 4];
+    bly_plan_buffer b[MIDDLE];
     struct placed p;
-    plan_random(&seed, b, SMALL * 4, 200, 2000);
-    placed_init(&p, b, SMALL * 4);
+    plan_random(&seed, b, MIDDLE, 200, 2000);
+    placed_init(&p, b, MIDDLE);
     assert_true(place(&p, INT64_MAX, UINT64_MAX));
     int64_t peak = blyi_pack_peak(&p.pack, p.offset);
     assert_true(place(&p, peak, UINT64_MAX));
