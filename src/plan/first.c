@@ -8,21 +8,20 @@
 #include <string.h>
 
 #include "base/host.h"
-#include "plan/crest.h"
 #include "plan/dive.h"
 #include "plan/fit.h"
 #include "plan/fold.h"
 #include "plan/shelf.h"
+#include "plan/strata.h"
 #include "plan/sweep.h"
 
 #define SHELF_MAX   20000 /* items up to which every order is tried on a shelf */
 #define BREADTH_MAX 70000 /* and up to which one is */
 #define N_DIVES     3
 #define FOLD_MIN    3000   /* below, trees see the whole of it */
-#define CREST_MIN   50000  /* below, searches see enough of it */
+#define MANY        50000  /* below, searches see enough of it */
 #define PROBED      64     /* a two-ended sweep is good at one part in so many above the bound */
 #define HURRY       8      /* where so many times more is left than was used, there is none */
-#define GOOD        12     /* one part in so many above the bound is good enough to be pressed */
 #define SWEEPS_MAX  300000 /* above, a handful of sweeps */
 
 void blyi_solve_offer(struct blyi_solve *s, const char *solver)
@@ -66,7 +65,7 @@ static bly_status sweep_two_ended(struct blyi_solve *s, const struct blyi_timeli
 /* Looks whether two-ended sweeps are what this trace wants: as soon as not, it is over. */
 static bly_status probe_two_ended(struct blyi_solve *s, const struct blyi_timeline *line)
 {
-    if (s->pack->n <= CREST_MIN || s->pack->align != NULL)
+    if (s->pack->n <= MANY || s->pack->align != NULL)
         return BLY_OK;
     return sweep_two_ended(s, line, 0, s->bound + s->bound / PROBED);
 }
@@ -92,21 +91,14 @@ static bool is_hurried(const struct blyi_solve *s)
     return deadline_ns <= now || (deadline_ns - now) / HURRY < now - s->began_ns;
 }
 
-/* Many buffers at many sizes: *enough where a plan is good to press and time is short. */
-static bly_status sweep_many(struct blyi_solve *s, const struct blyi_timeline *line, bool *enough)
+/* Where memory of the host is too short for it, the sweeps need less. */
+static void place_strata(struct blyi_solve *s, const struct blyi_timeline *line)
 {
-    bly_status status = BLY_OK;
-    if (s->pack->n <= SWEEPS_MAX)
-        status = sweep_fit(s, line, BLYI_SWEEP_BEST, INT64_MAX, "sweep-best");
-    *enough = s->peak != INT64_MAX && s->peak <= s->bound + s->bound / GOOD && is_hurried(s);
-    if (status != BLY_OK || *enough || over(s))
-        return status;
-    const char *solver = NULL;
-    /* Where memory of the host is short, the sweep below needs least. */
-    if (blyi_crest(s, line, &solver) == BLY_OK && solver != NULL)
-        blyi_solve_offer(s, solver);
-    *enough = s->peak != INT64_MAX && is_hurried(s);
-    return status;
+    bool done = false;
+    int64_t limit = s->peak == INT64_MAX ? INT64_MAX : s->peak - 1;
+    bly_status status = blyi_strata(s->pack, line, s->bound, limit, &s->stop, s->spare, &done);
+    if (status == BLY_OK && done)
+        blyi_solve_offer(s, "strata");
 }
 
 static bly_status sweep_two_ends(struct blyi_solve *s, const struct blyi_timeline *line,
@@ -126,16 +118,17 @@ static bly_status sweep_two_ends(struct blyi_solve *s, const struct blyi_timelin
 static bly_status sweep_all(struct blyi_solve *s, const struct blyi_timeline *line)
 {
     bool plain = s->pack->align == NULL && s->pack->pieces == NULL;
-    bool many = s->pack->n > CREST_MIN && plain, large = s->pack->n > SWEEPS_MAX;
-    bool done = false, enough = false;
+    bool many = s->pack->n > MANY && plain, large = s->pack->n > SWEEPS_MAX;
+    bool done = false;
     bly_status status = probe_two_ended(s, line);
     bool probed = s->peak != INT64_MAX;
-    if (status == BLY_OK && many && !probed)
-        status = sweep_many(s, line, &enough);
-    if (status != BLY_OK || enough)
-        return status;
-    bool swept = many && !probed && !large;
-    if (s->peak == INT64_MAX)
+    if (status == BLY_OK && many && !probed) {
+        place_strata(s, line);
+        /* Where time is short it is better spent on pressing that. */
+        if (s->peak != INT64_MAX && (over(s) || is_hurried(s)))
+            return BLY_OK;
+    }
+    if (status == BLY_OK && s->peak == INT64_MAX)
         status = sweep_fit(s, line, BLYI_SWEEP_FIRST, INT64_MAX, "sweep-first");
     if (status == BLY_OK)
         status = sweep_two_ends(s, line, probed, large);
@@ -144,7 +137,9 @@ static bly_status sweep_all(struct blyi_solve *s, const struct blyi_timeline *li
         if (status == BLY_OK && done)
             blyi_solve_offer(s, "fold");
     }
-    if (status == BLY_OK && !over(s) && !large && !swept)
+    if (status == BLY_OK && !over(s) && !many && s->pack->n >= FOLD_MIN && plain)
+        place_strata(s, line);
+    if (status == BLY_OK && !over(s) && !large)
         status = sweep_fit(s, line, BLYI_SWEEP_BEST, s->peak - 1, "sweep-best");
     return status;
 }

@@ -349,6 +349,27 @@ def a_plan_tells_a_buffer_to_mouse_and_keys(pages):
     contains(b.js(TIPS), "a: 64 B at ")
 
 
+def thin_buffers_are_seen(pages):
+    """A line of a fraction of a pixel is no outline of its own background, and not nothing."""
+    thin = "".join(f"t{i},0,9,1\n" for i in range(50))
+    b = plain_page(pages, ["plan"], "thin.csv", "id,lower,upper,size\nlarge,0,9,1000000\n" + thin)
+    equal(b.js("""Array.from(document.querySelectorAll('rect.b'), r => getComputedStyle(r).stroke)
+        .filter(s => s !== 'none').length"""), 2)  # the large one of both drawings
+    equal(b.js("Array.from(document.querySelectorAll('rect.b')).every(r => r.getBBox().height > .3)"), True)
+
+
+def nothing_is_cut_off(pages):
+    """Numbers of the scale lie left of the drawing, and what is highest below its upper edge."""
+    b = plain_page(pages, ["plan"], "edge.csv", "id,lower,upper,size\na,0,3,64\nb,2,5,32\n")
+    equal(b.js("""Array.from(document.querySelectorAll('svg'), svg => {
+        const back = svg.querySelector('.back').getBBox(), view = svg.viewBox.baseVal;
+        const scale = Array.from(svg.querySelectorAll('text[x="-6"]'), t => t.getBBox());
+        const top = Math.min(...Array.from(svg.querySelectorAll('rect.b'), r => r.getBBox().y));
+        return scale.length > 2 && top > back.y + 5 &&
+            scale.every(t => t.x >= view.x && t.x + t.width <= back.x);
+    })"""), [True, True])
+
+
 def a_checkpoint_tells_a_step_to_mouse_and_keys(pages):
     rows = [f"{i},layer,400,800,2,20,2,1,5\n" for i in range(1, 5)]
     b = plain_page(pages, ["checkpoint", "--budget", "60"], "chain.csv",
@@ -367,6 +388,7 @@ TESTS = [the_mouse_tells_what_is_there, a_click_holds_a_block_until_escape,
          times_of_calls_are_drawn, nothing_and_one_event_are_pages_too, texts_of_a_file_are_never_markup,
          a_report_is_a_page_with_the_same_figures, processes_share_a_page,
          a_page_of_nobody_says_so, a_plan_tells_a_buffer_to_mouse_and_keys,
+         thin_buffers_are_seen, nothing_is_cut_off,
          a_checkpoint_tells_a_step_to_mouse_and_keys]
 
 

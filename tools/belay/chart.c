@@ -6,16 +6,22 @@
 
 #include "base/size.h"
 
-#define HEAD 18.0 /* room above a drawing for the text of what is under the pointer */
+#define HEAD   18.0 /* room above a drawing for the text of what is under the pointer */
+#define MARGIN 52.0 /* left of it, for the numbers of its scale */
+#define THIN   2.0  /* a rectangle that is thinner would vanish behind its own outline */
+#define LEAST  0.4  /* and one that is thinner than this would not be seen at all */
 
 static const char *const style =
     "body{font:15px/1.5 system-ui,sans-serif;max-width:1040px;margin:2em auto;padding:0 1em;"
     "color:#222;background:#fff}h1{font-size:1.5em;overflow-wrap:anywhere}"
+    "h2{font-size:1.2em;margin:1.2em 0 .3em}"
     "table{border-collapse:collapse;display:block;overflow-x:auto}td,th{padding:.15em 1.5em .15em "
     "0;text-align:left}"
     "svg{width:100%;height:auto;display:block}.back{fill:#f3f4f7}.key{display:inline-block;"
-    "width:.8em;height:.8em;margin:0 .35em 0 1em}.ends{display:flex;justify-content:space-between;"
-    "font-size:12px;color:#555}rect.b{stroke:#fff;stroke-width:.3}"
+    "width:.8em;height:.8em;margin:0 .35em 0 "
+    "1em}.key:first-child{margin-left:0}.ends{display:flex;padding-left:4.95%;"
+    "justify-content:space-between;"
+    "font-size:12px;color:#555}rect.b{stroke:#fff;stroke-width:.3}rect.thin{stroke:none}"
     ".c0{fill:#3b76af;background:#3b76af}.c1{fill:#8ab4d8;background:#8ab4d8}"
     ".c2{fill:#5a9e6f;background:#5a9e6f}.c3{fill:#e39b3c;background:#e39b3c}"
     ".c4{fill:#b77bb0;background:#b77bb0}.forward{fill:#8ab4d8;background:#8ab4d8}"
@@ -36,7 +42,8 @@ static const char *const style =
     "svg:hover g:focus:not(:hover)>.tip{visibility:hidden}"
     "g:hover>rect.b,g:focus>rect.b{stroke:#111;stroke-width:2}"
     "@media(prefers-color-scheme:dark){body{color:#ddd;background:#181a1d}.back{fill:#23262b}"
-    ".ends{color:#aaa}rect.b{stroke:#23262b}.live{stroke:#fff;background:#fff}"
+    ".ends{color:#aaa}rect.b{stroke:#23262b}rect.thin{stroke:none}.live{stroke:#fff;background:#"
+    "fff}"
     ".bound{stroke:#f77;background:#f77}.drop{fill:#777;background:#777}"
     ".after{stroke:#f07070;background:#f07070}text{fill:#ddd;stroke:#181a1d}"
     "g:hover>rect.b,g:focus>rect.b{stroke:#fff}}";
@@ -86,10 +93,15 @@ static uint64_t scale_step(uint64_t top)
     return step;
 }
 
+uint64_t chart_top(uint64_t most)
+{
+    return most + most / 25 + 1;
+}
+
 void chart_begin(FILE *out, const char *label, double height, uint64_t top)
 {
-    fprintf(out, "<svg viewBox=\"0 %.0f %.0f %.0f\" aria-label=\"", -HEAD, CHART_WIDTH,
-            height + HEAD);
+    fprintf(out, "<svg viewBox=\"%.0f %.0f %.0f %.0f\" aria-label=\"", -MARGIN, -HEAD,
+            CHART_WIDTH + MARGIN, height + HEAD);
     chart_text(out, label);
     fprintf(out, "\"><rect class=\"back\" y=\"0\" width=\"%.0f\" height=\"%.0f\"/>\n", CHART_WIDTH,
             height);
@@ -101,15 +113,14 @@ void chart_begin(FILE *out, const char *label, double height, uint64_t top)
     fputc('\n', out);
 }
 
-/* Last, so that numbers lie above what is drawn. */
 void chart_end(FILE *out, double height, uint64_t top)
 {
     uint64_t step = scale_step(top);
     for (uint64_t at = step; at < top; at += step) {
         char text[BLYI_SIZE_TEXT];
         double y = height - (double)at / (double)top * height;
-        if (y > 14) /* above is what the pointer is at */
-            fprintf(out, "<text x=\"4\" y=\"%.1f\">%s</text>", y - 3, blyi_size_short(at, text));
+        fprintf(out, "<text text-anchor=\"end\" x=\"-6\" y=\"%.1f\">%s</text>", y + 4,
+                blyi_size_short(at, text));
     }
     fputs("</svg>\n", out);
 }
@@ -138,8 +149,10 @@ void chart_rect(FILE *out, const char *colour, double x, double y, double width,
 {
     if (focus)
         fputs("<g tabindex=\"0\">", out);
-    fprintf(out, "<rect class=\"b %s\" x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\"%s",
-            colour, x, y, width, height, focus ? "/>" : "><title>");
+    bool thin = width < THIN || height < THIN;
+    fprintf(out, "<rect class=\"b %s%s\" x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\"%s",
+            colour, thin ? " thin" : "", x, y, width > LEAST ? width : LEAST,
+            height > LEAST ? height : LEAST, focus ? "/>" : "><title>");
     if (focus)
         fprintf(out, "<text class=\"tip\" x=\"0\" y=\"-5\">");
 }

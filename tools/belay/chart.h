@@ -17,6 +17,9 @@ void chart_text(FILE *out, const char *text); /* escaped */
 /* Head and heading of a page. */
 void chart_page(FILE *out, const char *title);
 
+/* Where a scale ends that has a little room above `most`, so that nothing is cut off at its edge.
+ */
+uint64_t chart_top(uint64_t most);
 /* A drawing of CHART_WIDTH x height whose scale ends at `top` bytes; 0: no scale. */
 void chart_begin(FILE *out, const char *label, double height, uint64_t top);
 /* The end of a drawing, and the numbers of its scale. */

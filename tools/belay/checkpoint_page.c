@@ -67,8 +67,8 @@ static void print_curve(FILE *out, const struct curve *curve, uint64_t top, cons
 static void print_curves(FILE *out, const struct curve *before, const struct curve *after,
                          uint64_t budget)
 {
-    uint64_t top =
-        before->replay.peak > after->replay.peak ? before->replay.peak : after->replay.peak;
+    uint64_t top = chart_top(before->replay.peak > after->replay.peak ? before->replay.peak
+                                                                      : after->replay.peak);
     chart_begin(out, "memory of each step", HEIGHT, top);
     print_curve(out, before, top, "before");
     print_curve(out, after, top, "after");
@@ -99,7 +99,7 @@ static void print_steps(FILE *out, const bly_chain *chain, const bly_ckpt_schedu
 static void print_packing(FILE *out, const bly_ckpt_schedule *schedule)
 {
     static const char *const colours[] = {"c0", "c1", "c2", "c3", "c4"};
-    uint64_t top = schedule->packed_peak;
+    uint64_t top = chart_top(schedule->packed_peak);
     bool focus = schedule->n_buffers <= FOCUS_MAX;
     chart_begin(out, "offsets of buffers", HEIGHT, top);
     for (size_t i = 0; i < schedule->n_buffers; i++) {
@@ -140,8 +140,9 @@ static void print_page(FILE *out, const char *path, const bly_chain *chain,
     print_row(out, "all saved", before->replay.time_ns, schedule->base_ns, before->replay.peak, 0);
     print_row(out, "checkpointed", schedule->time_ns, schedule->base_ns, schedule->peak,
               schedule->packed_peak);
-    fputs("</table>\n<h2>Memory, step by step</h2>\n<p><span class=\"key before\"></span>all saved"
-          "<span class=\"key after\"></span>checkpointed. Each curve spans its own steps.</p>\n",
+    fputs("</table>\n<h2>Memory, step by step</h2>\n<p>Each curve spans its own steps.</p>\n<p>"
+          "<span class=\"key before\"></span>all saved<span class=\"key after\"></span>"
+          "checkpointed</p>\n",
           out);
     print_curves(out, before, after, schedule->budget);
     fputs("<h2>Steps</h2>\n<p>", out);

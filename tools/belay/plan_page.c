@@ -164,14 +164,15 @@ static void print_sizes(FILE *out, const bly_plan_result *result, uint64_t befor
 static void print_drawings(FILE *out, const bly_plan_input *input, const bly_plan_result *result,
                            const uint64_t *first_fit, uint64_t before, const struct event *events)
 {
-    uint64_t top = before > result->peak ? before : result->peak;
+    uint64_t top = chart_top(before > result->peak ? before : result->peak);
     int64_t lower = events[0].time, upper = events[2 * input->n - 1].time;
     struct frame f = {lower, upper, top, CHART_WIDTH / ((double)upper - (double)lower),
                       HEIGHT / (double)top};
-    fputs("<p>Time goes right, addresses go up; both drawings have one scale.<span class=\"key "
-          "live\"></span>bytes that are live<span class=\"key bound\"></span>lower bound: the "
-          "least that any plan takes\n",
-          out);
+    fputs(
+        "<p>Time goes right, addresses go up; both drawings have one scale.\n<p><span class=\"key "
+        "live\"></span>bytes that are live<span class=\"key bound\"></span>lower bound: the "
+        "least that any plan takes\n",
+        out);
     if (input->n > DRAWN_MAX)
         fprintf(out, "<p>The largest of %zu buffers are drawn, small ones are left out.\n",
                 input->n);

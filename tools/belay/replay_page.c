@@ -42,7 +42,7 @@ static void draw_curve(FILE *out, const char *colour, const char *name, const ui
 
 static void draw(const struct replay_report *report, FILE *out)
 {
-    uint64_t top = top_of(report);
+    uint64_t top = chart_top(top_of(report));
     char last[32], text[BLYI_SIZE_TEXT];
     const struct replay_curve *any = NULL;
     fputs("<p><span class=\"key live\"></span>live", out);
