@@ -13,9 +13,8 @@
 #include "pool/front_inside.h"
 #include "pool/pool.h"
 
-#define BOUND_PART  500u
-#define BOUND_MIN   (2 * MiB)
-#define DENIED_LOOK 64u
+#define BOUND_PART 500u
+#define BOUND_MIN  (2 * MiB)
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool can_stop;
@@ -122,8 +121,6 @@ static uint64_t left_locked(const struct blyi_front *front, uint64_t bound)
 uint64_t blyi_grant(struct blyi_cache *cache, uint64_t unit, uint64_t wanted)
 {
     struct blyi_front *front = cache->depot->front;
-    if (cache->denied > 0 && cache->denied++ % DENIED_LOOK != 0)
-        return 0;
     blyi_lock_take(&blyi_caches_lock);
     uint64_t bound = bound_of(front), left = left_locked(front, bound);
     bly_assert(unit > 0 && front->n_caches > 0); /* `cache` is one */
