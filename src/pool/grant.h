@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * grant.h - what each thread cache may park, so that all of a pool together stay below a bound: one
- * 500th of what the pool holds, one granule at least. Also who may empty whose cache.
+ * 500th of what the pool holds, or one 64th where that is 2 to 4 MiB, and 2 MiB at least. Also who
+ * may empty whose cache.
  */
 #ifndef BLYI_GRANT_H
 #define BLYI_GRANT_H
