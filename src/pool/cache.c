@@ -14,8 +14,11 @@
 #define BIN_BYTES (256 * KiB) /* of the slots of a full bin, about */
 #define BIN_MIN   1u
 #define BIN_MAX   128u
-#define BATCH     (BIN_MAX / 2)
-#define SHIFT     8u         /* one in so many refusals shifts room between bins */
+#define BATCH     16u        /* slots that come or go at once: more would make one call slow */
+#define SHIFT     8u         /* one in so many refusals shifts room between bins: */
+#define ASKED     16u        /* so many are asked then, */
+#define ENOUGH    8u         /* for one that has less entries, if they have larger slots, */
+#define STILL     3u         /* or if nothing changed since they were asked so often */
 #define AHEAD     (64 * KiB) /* bytes of slots that are fetched before they are asked for */
 
 /* Below the first entry of every bin that has no host memory of its own. */
@@ -63,6 +66,7 @@ void blyi_cache_init_bins(struct blyi_cache *cache)
         struct blyi_bin *bin = &cache->bins[class];
         bin->size = class < BLYI_CLASSES ? (uint32_t)blyi_class_size(class) : 0;
         bin->room = 0;
+        bin->seen = bin->still = 0;
         bin->base = &nothing[1];
         set_end(bin, bin->base);
         blyi_bin_set_top(bin, bin->base);
@@ -106,7 +110,7 @@ static bool have_room(struct blyi_bin *bin, unsigned class)
     __atomic_store_n(&bin->base, entries + 1, __ATOMIC_RELAXED);
     blyi_bin_set_top(bin, entries + 1);
     set_end(bin, entries + 1);
-    __atomic_store_n(&bin->room, room, __ATOMIC_RELAXED);
+    __atomic_store_n(&bin->room, (uint16_t)room, __ATOMIC_RELAXED);
     return true;
 }
 
@@ -191,18 +195,29 @@ static unsigned narrow(struct blyi_bin *bin, uint64_t bytes, struct blyi_parcel 
     return out;
 }
 
-/* Room for one more in a bin, at the cost of the next bin in turn: what is asked for changes with
- * time. Slots that came out. */
+/* Room goes where it serves most: a slot of 512 KiB that is kept costs as much as a hundred small
+ * ones, and comes again as seldom. And to where something happens. */
+static bool gives(struct blyi_bin *victim, const struct blyi_bin *bin)
+{
+    uint8_t count = (uint8_t)count_of(victim);
+    victim->still = victim->seen != count ? 0 : (uint8_t)(victim->still + (victim->still < STILL));
+    victim->seen = count;
+    return victim != bin && limit_of(victim) > 0 &&
+           (victim->still == STILL || (victim->size > bin->size && limit_of(bin) < ENOUGH));
+}
+
+/* Room for one more in a bin, at the cost of others in turn: what is asked for changes with time.
+ * Slots that came out. */
 static unsigned shift_room(struct blyi_cache *cache, unsigned class, struct blyi_parcel *slots)
 {
     struct blyi_bin *bin = &cache->bins[class];
     unsigned n = 0;
     if (limit_of(bin) >= room_of(class) || !have_room(bin, class))
         return 0;
-    for (unsigned i = 0; i < BLYI_CLASSES && cache->spare < bin->size && n == 0; i++) {
+    for (unsigned i = 0; i < ASKED && cache->spare < bin->size && n == 0; i++) {
         struct blyi_bin *victim = &cache->bins[cache->victim++ % BLYI_CLASSES];
         uint32_t limit = limit_of(victim);
-        if (victim == bin || limit == 0)
+        if (!gives(victim, bin))
             continue;
         n = narrow(victim, bin->size - cache->spare, slots);
         cache->spare += (limit - limit_of(victim)) * (uint64_t)victim->size;
@@ -214,20 +229,28 @@ static unsigned shift_room(struct blyi_cache *cache, unsigned class, struct blyi
     return n;
 }
 
+/* How many slots to fetch beside the one that is asked for. */
+static unsigned ahead_of(struct blyi_cache *cache, unsigned class)
+{
+    const struct blyi_bin *bin = &cache->bins[class];
+    uint32_t ahead = (uint32_t)AHEAD / bin->size;
+    ahead = ahead < BATCH ? ahead : BATCH;
+    if (ahead > limit_of(bin) && blyi_grant_is_due(cache))
+        widen(cache, class, ahead);
+    return ahead < limit_of(bin) ? ahead : limit_of(bin);
+}
+
 bly_status blyi_cache_refill(struct blyi_cache *cache, unsigned class, struct blyi_parcel *slot)
 {
-    struct blyi_parcel slots[BATCH];
+    struct blyi_parcel slots[1 + BATCH];
     struct blyi_bin *bin = &cache->bins[class];
-    unsigned n, kept = 1, ahead = (unsigned)(AHEAD / bin->size);
-    ahead = ahead < BATCH ? ahead : BATCH - 1;
-    if (ahead > 0)
-        widen(cache, class, ahead);
-    if (ahead > limit_of(bin))
-        ahead = limit_of(bin);
+    unsigned n, kept = 1, ahead = ahead_of(cache, class);
     bly_status status = blyi_depot_take(cache->depot, BLY_POOL_ANY, class, slots, 1 + ahead, &n);
     if (status != BLY_OK)
         return status;
     *slot = slots[0];
+    if (n == 1)
+        return BLY_OK;
     enter(cache);
     while (kept < n && !is_full(bin))
         keep(bin, &slots[kept++]);
@@ -237,18 +260,25 @@ bly_status blyi_cache_refill(struct blyi_cache *cache, unsigned class, struct bl
     return BLY_OK;
 }
 
+/* Slots that leave a full bin, so that the next ones find room: half of them, but not all. */
+static unsigned surplus(const struct blyi_bin *bin)
+{
+    uint32_t half = limit_of(bin) / 2;
+    return half < BATCH ? half : BATCH;
+}
+
 void blyi_cache_spill(struct blyi_cache *cache, const struct blyi_parcel *slot)
 {
     struct blyi_parcel out[BIN_MAX + 1];
     unsigned class = slot->slab->class, n = 0;
     struct blyi_bin *bin = &cache->bins[class];
-    if (is_full(bin))
+    if (is_full(bin) && blyi_grant_is_due(cache))
         widen(cache, class, 2 * limit_of(bin) + 1);
     enter(cache);
     if (is_full(bin) && cache->denied % SHIFT == 1)
         n = shift_room(cache, class, out);
     if (is_full(bin) && n == 0)
-        n = unload(bin, (limit_of(bin) + 1) / 2, out);
+        n = unload(bin, surplus(bin), out);
     if (!is_full(bin))
         keep(bin, slot);
     else

@@ -33,7 +33,9 @@ struct blyi_bin {
     struct blyi_bin_entry *end; /* as far as `top` may grow */
     struct blyi_bin_entry *base;
     uint32_t size; /* of a slot */
-    uint32_t room; /* entries that there is host memory for */
+    uint16_t room; /* entries that there is host memory for */
+    /* Entries when it was last asked to give room, and how often nothing had changed then. */
+    uint8_t seen, still;
 };
 
 struct blyi_cache {

@@ -55,7 +55,6 @@ void blyi_depot_destroy(struct blyi_depot *depot)
     size_t cursor = 0;
     uint64_t key;
     void *note;
-    *blyi_arena_front(depot->arena) = NULL;
     blyi_slab_drop(depot->pages);
     while (blyi_map_next(&depot->notes, &cursor, &key, &note))
         blyi_host_free(note);
@@ -91,25 +90,44 @@ static unsigned take_locked(struct blyi_depot *depot, struct blyi_list *partial,
     return n;
 }
 
-static struct blyi_slab *unused_record(struct blyi_depot *depot, unsigned class)
+/* Without the lock: what a slab had to say is in its record no more. */
+static void let_go(struct blyi_depot *depot, struct blyi_slab *slab)
+{
+    struct blyi_list *top = BLYI_READ(depot->gone);
+    do
+        slab->link.next = top;
+    while (!__atomic_compare_exchange_n(&depot->gone, &top, &slab->link, true, __ATOMIC_RELEASE,
+                                        __ATOMIC_RELAXED));
+}
+
+static void collect_locked(struct blyi_depot *depot)
+{
+    struct blyi_list *at = __atomic_exchange_n(&depot->gone, NULL, __ATOMIC_ACQUIRE);
+    while (at != NULL) {
+        struct blyi_slab *slab = BLYI_CONTAINER(at, struct blyi_slab, link);
+        at = at->next;
+        blyi_list_push_back(&depot->unused[slab->class], &slab->link);
+    }
+}
+
+/* A record for a slab; NULL: no host memory. */
+static struct blyi_slab *record_locked(struct blyi_depot *depot, unsigned class)
 {
     struct blyi_list *unused = &depot->unused[class];
-    struct blyi_slab *slab = NULL;
-    blyi_lock_take_quick(&depot->lock);
+    if (blyi_list_empty(unused) && BLYI_READ(depot->gone) != NULL)
+        collect_locked(depot);
     if (blyi_list_empty(unused))
         blyi_depot_add(&depot->metadata, blyi_slab_make(&depot->pages, depot, class, unused));
-    if (!blyi_list_empty(unused)) {
-        slab = BLYI_CONTAINER(unused->next, struct blyi_slab, link);
-        blyi_list_remove(&slab->link);
-    }
-    blyi_lock_drop_quick(&depot->lock);
+    if (blyi_list_empty(unused))
+        return NULL;
+    struct blyi_slab *slab = BLYI_CONTAINER(unused->next, struct blyi_slab, link);
+    blyi_list_remove(&slab->link);
     return slab;
 }
 
 static bly_status make_slab(struct blyi_depot *depot, bly_pool_region region, unsigned class,
-                            struct blyi_slab **out)
+                            struct blyi_slab *slab)
 {
-    struct blyi_slab *slab = unused_record(depot, class);
     if (slab == NULL)
         return blyi_fail(BLY_E_HOST_MEMORY, "pool: no host memory to describe a slab");
     blyi_slab_reset(slab, region);
@@ -120,13 +138,8 @@ static bly_status make_slab(struct blyi_depot *depot, bly_pool_region region, un
                              .slab = slab};
     struct blyi_span *span;
     bly_status status = blyi_arena_take(depot->arena, &want, &span);
-    if (status == BLY_OK) {
-        *out = slab;
-        return BLY_OK;
-    }
-    blyi_lock_take_quick(&depot->lock);
-    blyi_list_push_back(&depot->unused[class], &slab->link);
-    blyi_lock_drop_quick(&depot->lock);
+    if (unlikely(status != BLY_OK))
+        let_go(depot, slab);
     return status;
 }
 
@@ -134,13 +147,15 @@ bly_status blyi_depot_take(struct blyi_depot *depot, bly_pool_region region, uns
                            struct blyi_parcel *slots, unsigned max, unsigned *n)
 {
     struct blyi_list *partial = &depot->partial[region][class];
-    struct blyi_slab *slab;
+    struct blyi_slab *slab = NULL;
     blyi_lock_take_quick(&depot->lock);
     *n = take_locked(depot, partial, slots, max);
+    if (*n == 0)
+        slab = record_locked(depot, class);
     blyi_lock_drop_quick(&depot->lock);
     if (*n > 0)
         return BLY_OK;
-    bly_status status = make_slab(depot, region, class, &slab);
+    bly_status status = make_slab(depot, region, class, slab);
     if (status != BLY_OK)
         return status;
     blyi_lock_take_quick(&depot->lock);
@@ -184,18 +199,12 @@ void blyi_depot_put(struct blyi_depot *depot, const struct blyi_parcel *slots, u
     blyi_lock_drop_quick(&depot->lock);
     if (likely(blyi_list_empty(&empty)))
         return;
-    BLYI_LIST_FOR(node, &empty)
-    {
-        blyi_arena_give(BLYI_CONTAINER(node, struct blyi_slab, link)->span);
-    }
-    blyi_lock_take_quick(&depot->lock);
     BLYI_LIST_FOR_SAFE(node, &empty)
     {
         struct blyi_slab *slab = BLYI_CONTAINER(node, struct blyi_slab, link);
-        blyi_list_remove(node);
-        blyi_list_push_front(&depot->unused[slab->class], &slab->link);
+        blyi_arena_give(slab->span);
+        let_go(depot, slab);
     }
-    blyi_lock_drop_quick(&depot->lock);
 }
 
 static bool slab_audit(const struct blyi_slab *slab, const struct blyi_depot *depot)

@@ -25,6 +25,7 @@ struct blyi_depot {
     /* Under the lock. Slabs with slots at home, what is fullest first; unused records. */
     struct blyi_list partial[BLY_POOL_REGIONS][BLYI_CLASSES];
     struct blyi_list unused[BLYI_CLASSES];
+    struct blyi_list *gone; /* more of those, by `next`: pushed without the lock */
     struct blyi_slab_page *pages;
     struct blyi_map notes; /* by address, of slots and of blocks */
     uint64_t metadata;
@@ -48,7 +49,7 @@ struct blyi_parcel {
 /* The depot of an arena, made at the first call. E_HOST_MEMORY. */
 bly_status blyi_depot_of(struct blyi_front *front, struct blyi_arena *arena,
                          struct blyi_depot **depot);
-/* With its pool: spans of slabs stay where they are, and nobody has a slot any more. */
+/* With its pool: its arena and the spans of slabs have gone, and nobody has a slot any more. */
 void blyi_depot_destroy(struct blyi_depot *depot);
 
 /* At least one slot and up to `max` of them, `*n` in all; more than one only of slabs that are

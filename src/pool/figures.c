@@ -17,6 +17,10 @@
 #include "pool/pool.h"
 #include "pool/regions.h"
 
+/* A look goes through all thread caches, so somebody looks again when so much more lives, one in so
+ * many bytes: a pool that grows looks a few thousand times in all. */
+#define LOOK_SHARE 1024u
+
 struct sum {
     uint64_t slabs, home, parked, waiting; /* bytes */
     uint64_t out, n_parked, n_waiting;     /* slots */
@@ -104,12 +108,16 @@ uint64_t blyi_front_close(struct blyi_front *front)
 {
     struct sum sum = sum_of(front);
     blyi_cache_disown(front);
+    return blocks_of(&sum);
+}
+
+void blyi_front_drop(struct blyi_front *front)
+{
     BLYI_LIST_FOR_SAFE(node, &front->depots)
     {
         blyi_depot_destroy(BLYI_CONTAINER(node, struct blyi_depot, link));
     }
     blyi_host_free(front);
-    return blocks_of(&sum);
 }
 
 uint64_t blyi_front_flush(struct blyi_front *front)
@@ -144,8 +152,9 @@ void blyi_front_aim(struct blyi_front *front)
 void blyi_front_raise(struct blyi_front *front, uint64_t raw)
 {
     const struct blyi_pool_figures *is = &front->pool->is;
-    blyi_front_peak_to(&front->raw_all, raw);
-    blyi_front_peak_to(&front->raw_any, less(raw, blyi_regions_named(front->pool)));
+    uint64_t next = raw + raw / LOOK_SHARE;
+    blyi_front_peak_to(&front->raw_all, next);
+    blyi_front_peak_to(&front->raw_any, less(next, blyi_regions_named(front->pool)));
     blyi_front_aim(front);
     struct sum sum = sum_of(front);
     look(front, &sum, BLYI_READ(is->blocks_live), BLYI_READ(is->blocks_asked));

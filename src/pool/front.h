@@ -16,6 +16,8 @@ bly_status blyi_front_open(bly_pool *pool, uint64_t small, struct blyi_front **f
 /* With its pool: nobody uses it any more, but threads that once did may be ending. Spans of slabs
  * stay where they are. Returns how many slots live, which end here. */
 uint64_t blyi_front_close(struct blyi_front *front);
+/* Behind close(), once the spans have left the table of addresses, where slabs are entered. */
+void blyi_front_drop(struct blyi_front *front);
 
 /* Free slots of all threads go home, and slabs that are empty then back into their arenas. The
  * caller holds no lock but those outside of POOLS. Bytes that thread caches had. */

@@ -23,9 +23,9 @@ struct blyi_front {
     uint64_t out; /* bytes of slots that are not at home; without a lock */
 
     /* Raised by whoever sees more; without a lock. */
-    uint64_t raw_peak; /* of live bytes and those of thread caches: above this somebody looks */
-    uint64_t raw_all;  /* the highest so far, */
-    uint64_t raw_any;  /* and without those of named regions (regions.h) */
+    uint64_t raw_peak; /* of live bytes and those of thread caches: above this somebody looks, */
+    uint64_t raw_all;  /* which is a little more than the most that somebody saw, */
+    uint64_t raw_any;  /* or the same without what is of named regions (regions.h) */
     uint64_t live_peak, asked_peak;
 };
 

@@ -13,9 +13,10 @@
 #include "pool/front_inside.h"
 #include "pool/pool.h"
 
-#define BOUND_PART  500u
-#define BOUND_MIN   (2 * MiB)
-#define DENIED_LOOK 64u
+#define BOUND_PART 500u
+#define FEW_PART   64u /* of what a pool holds, while that is few: */
+#define FEW_LEAST  (2 * MiB)
+#define FEW_MOST   (4 * MiB)
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool can_stop;
@@ -33,8 +34,10 @@ bool blyi_grant_can_stop(void)
 
 static uint64_t bound_of(const struct blyi_front *front)
 {
-    uint64_t bound = blyi_pool_held(front->pool) / BOUND_PART;
-    return bound < BOUND_MIN ? BOUND_MIN : bound;
+    uint64_t held = blyi_pool_held(front->pool);
+    uint64_t bound = held / BOUND_PART, few = held / FEW_PART;
+    few = few < FEW_LEAST ? FEW_LEAST : few > FEW_MOST ? FEW_MOST : few;
+    return bound < few ? few : bound;
 }
 
 static void set_limit_locked(struct blyi_cache *cache, uint64_t limit)
@@ -122,8 +125,6 @@ static uint64_t left_locked(const struct blyi_front *front, uint64_t bound)
 uint64_t blyi_grant(struct blyi_cache *cache, uint64_t unit, uint64_t wanted)
 {
     struct blyi_front *front = cache->depot->front;
-    if (cache->denied > 0 && cache->denied++ % DENIED_LOOK != 0)
-        return 0;
     blyi_lock_take(&blyi_caches_lock);
     uint64_t bound = bound_of(front), left = left_locked(front, bound);
     bly_assert(unit > 0 && front->n_caches > 0); /* `cache` is one */

@@ -150,11 +150,18 @@ static bool covers(const struct blyi_span *span, uintptr_t address)
     return address - start < __atomic_load_n(&span->size, __ATOMIC_RELAXED);
 }
 
+/* Whether addresses in all pages of a span are looked up, and not its first one alone. */
+static bool is_cut(const struct blyi_span *span)
+{
+    const struct blyi_slab *slab = span->slab;
+    return slab != NULL && slab->n > 1;
+}
+
 /* What lies wholly in a span is its own. Its last page may be where the next one starts, which then
  * has the entry. */
 static void set_rest(const struct blyi_span *span, blyi_page from, blyi_page to)
 {
-    uint64_t step = span->slab != NULL ? PAGE : GRANULE;
+    uint64_t step = is_cut(span) ? PAGE : GRANULE;
     uintptr_t last = blyi_align_down(span->address + span->size - 1, PAGE);
     uintptr_t page = blyi_align_up(blyi_align_down(span->address, PAGE) + 1, step);
     for (; page < last; page += step)
@@ -179,12 +186,12 @@ void blyi_pages_enter(struct blyi_span *span)
     set_rest(span, starts_in(there, last) ? page_of(span) : there, page_of(span));
 }
 
-/* Who covers the begin of the page in which a span started that has gone: a slab, or with `any`
- * a block as well. */
+/* Who covers the begin of the page in which a span started that has gone: a slab with more than one
+ * slot, or with `any` whatever does. */
 static blyi_page before(uintptr_t page, bool any)
 {
     struct blyi_span *span = any ? blyi_pages_find(page - 1) : at(page - PAGE);
-    return span != NULL && (any || span->slab != NULL) && covers(span, page) ? page_of(span) : 0;
+    return span != NULL && (any || is_cut(span)) && covers(span, page) ? page_of(span) : 0;
 }
 
 void blyi_pages_leave(struct blyi_span *span)

@@ -11,8 +11,8 @@
  *
  * A span has at least 64 KiB, so at most one starts in a page, and what lies before that start
  * belongs to the entry of the page before. A slab is entered in all its pages, as any of its slots
- * may be looked up. A block is entered in its first page and in the first page of each granule:
- * freeing needs no more, and blyi_pages_find() looks back for the rest.
+ * may be looked up. A block, and a slab of one slot, is entered in its first page and in the first
+ * page of each granule: freeing needs no more, and blyi_pages_find() looks back for the rest.
  *
  * Writers hold the lock of the pool that owns the granule. An entry is set before anything of the
  * span is handed out and cleared after all of it came back, so whoever holds a live block finds its

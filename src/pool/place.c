@@ -81,7 +81,7 @@ bool blyi_place_fit(const struct blyi_zone *zone, const struct blyi_want *want,
 {
     place->run = UINT64_MAX;
     bool found = find(&zone->closed, want->size, false, want, place);
-    return find(&zone->open, want->size, false, want, place) || found;
+    return place->run == want->size || find(&zone->open, want->size, false, want, place) || found;
 }
 
 bool blyi_place_growth(const struct blyi_zone *zone, const struct blyi_want *want,

@@ -147,8 +147,10 @@ bly_status blyi_pool_make(struct blyi_backend *backend, const bly_pool_opts *opt
     bly_status status = blyi_front_open(pool, opts->small, &pool->front);
     if (status == BLY_OK) {
         status = enlist(pool);
-        if (status != BLY_OK)
+        if (status != BLY_OK) {
             (void)blyi_front_close(pool->front);
+            blyi_front_drop(pool->front);
+        }
     }
     if (status != BLY_OK) {
         blyi_lock_fini(&pool->lock);
@@ -254,6 +256,7 @@ bly_status bly_pool_destroy(bly_pool *pool)
     blyi_pool_tell_others_locked(pool, 0, 0);
     blyi_lock_drop(&pool->lock);
     free_arenas(pool);
+    blyi_front_drop(pool->front);
     blyi_records_drop(pool);
     pool->backend->ops->close(pool->backend);
     pool->backend = NULL;

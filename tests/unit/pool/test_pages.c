@@ -107,6 +107,65 @@ static void spans_of_a_smaller_table(void **state)
     assert_null(blyi_pages_find(low));
 }
 
+/* Spans side by side: blocks, slabs of many slots, of two, of one. The address behind the last. */
+enum { SPANS = 64 };
+
+static uintptr_t lay_out(struct blyi_span *spans, struct blyi_slab_page **pages, uintptr_t at,
+                         uint64_t *random)
+{
+    static const unsigned classes[] = {1, 45, 62};
+    for (unsigned i = 0; i < SPANS; i++) {
+        unsigned kind = (unsigned)(next_random(random) % 4);
+        uint64_t size = BLYI_SPAN_MIN + next_random(random) % 700 * BLYI_QUANTUM;
+        struct blyi_slab *slab = NULL;
+        if (kind < BLYI_COUNT(classes)) {
+            slab = slab_of(classes[kind], pages);
+            size = slab->n * blyi_slab_slot_size(slab);
+        }
+        spans[i] = (struct blyi_span){.address = at, .size = size, .slab = slab};
+        at += size;
+    }
+    return at;
+}
+
+static void check_found(struct blyi_span *spans, const bool *in, uintptr_t from, uintptr_t to,
+                        uint64_t *random)
+{
+    for (unsigned i = 0; i < 300; i++) {
+        uintptr_t address = from + next_random(random) % (to - from);
+        unsigned at = 0;
+        while (address - spans[at].address >= spans[at].size)
+            at++;
+        assert_ptr_equal(blyi_pages_find(address), in[at] ? &spans[at] : NULL);
+    }
+}
+
+/* Whatever is entered is found at each of its addresses, and nothing else is, while spans that
+ * begin or end in the same pages come and go. */
+static void spans_side_by_side(void **state)
+{
+    (void)state;
+    static struct blyi_span spans[SPANS];
+    uint64_t random = 88172645463325252u;
+    uintptr_t low = UINT64_C(78) << 32, from = low + 5 * BLYI_QUANTUM;
+    assert_ok(blyi_pages_cover(low, GiB));
+    for (unsigned round = 0; round < 20; round++) {
+        struct blyi_slab_page *pages = NULL;
+        bool in[SPANS] = {false};
+        uintptr_t to = lay_out(spans, &pages, from, &random);
+        for (unsigned step = 0; step < 200; step++) {
+            unsigned i = (unsigned)(next_random(&random) % SPANS);
+            in[i] ? blyi_pages_leave(&spans[i]) : blyi_pages_enter(&spans[i]);
+            in[i] = !in[i];
+            check_found(spans, in, from, to, &random);
+        }
+        for (unsigned i = 0; i < SPANS; i++)
+            if (in[i])
+                blyi_pages_leave(&spans[i]);
+        blyi_slab_drop(pages);
+    }
+}
+
 static void a_leaf_that_cannot_be_written(void **state)
 {
     (void)state;
@@ -126,6 +185,7 @@ int main(void)
         cmocka_unit_test(spans_of_a_smaller_table),
         cmocka_unit_test(a_leaf_that_cannot_be_written),
         cmocka_unit_test(slots_begin_where_they_do),
+        cmocka_unit_test(spans_side_by_side),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
