@@ -335,6 +335,24 @@ MANY_TEST(a_full_disk_is_told)
     CHECK_MESSAGE("the state's file ledger cannot be made");
 }
 
+MANY_TEST(a_disk_that_is_full_at_the_export)
+{
+    char key[65];
+    struct rlimit before, limit;
+    setenv("BELAY_HBM", "256MiB", 1);
+    bind_card(0);
+    void *block = device_alloc(2 * MIB);
+    CHECK_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+    limit = before;
+    limit.rlim_cur = 4096;
+    CHECK_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    CHECK_ACL(aclrtIpcMemGetExportKey(block, 2 * MIB, key, sizeof key, 1), 207005);
+    CHECK_MESSAGE("no room on the disk of the state folder");
+    CHECK_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+    OK(aclrtIpcMemGetExportKey(block, 2 * MIB, key, sizeof key, 1));
+    OK(aclrtFree(block));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -357,6 +375,7 @@ int main(void)
         cmocka_unit_test(garbage_does_not_mislead),
         cmocka_unit_test(words_that_lie_do_not_free_what_is_ours),
         cmocka_unit_test(a_full_disk_is_told),
+        cmocka_unit_test(a_disk_that_is_full_at_the_export),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
