@@ -8,6 +8,7 @@
  */
 #include "npu/share_inside.h"
 #include "npu/ledger.h"
+#include "npu/state.h"
 #include "npu/wait.h"
 #include "base/fail.h"
 #include <inttypes.h>
@@ -68,6 +69,15 @@ static void refuse_gone(const struct blyi_key *key, const char *name)
                   age, where[0] ? " at " : "", where);
 }
 
+static bly_status refuse_unknown(const char *name)
+{
+    bly_status status =
+        blyi_fail(BLY_E_INVALID, "%s: no process of this machine and user made such a key", name);
+    if (blyi_state_is_private())
+        blyi_fail_append("; with BELAY_STATE=private this process is a machine of its own");
+    return status;
+}
+
 struct blyi_key *blyi_key_find_locked(struct blyi_key_form form)
 {
     struct blyi_key_draft draft;
@@ -77,7 +87,7 @@ struct blyi_key *blyi_key_find_locked(struct blyi_key_form form)
     blyi_key_name(&draft, name);
     struct blyi_key *key = find_record(&draft);
     if (!key) {
-        blyi_fail(BLY_E_INVALID, "%s: no process of this machine and user made such a key", name);
+        (void)refuse_unknown(name);
         return NULL;
     }
     if (key->state == BLYI_KEY_GONE) {
@@ -265,8 +275,7 @@ bly_status blyi_key_attach(struct blyi_key_form form)
         return status;
     if (!blyi_key_read(form, &draft))
         return BLY_E_INVALID;
-    return blyi_fail(BLY_E_INVALID, "%s: no process of this machine and user made such a key",
-                     blyi_key_name(&draft, name));
+    return refuse_unknown(blyi_key_name(&draft, name));
 }
 
 bly_status blyi_key_allow(struct blyi_key_form form, const int32_t *pids, size_t n)

@@ -19,7 +19,7 @@
 
 #define OTHERS (S_IRWXG | S_IRWXO)
 
-static bool is_private(void)
+bool blyi_state_is_private(void)
 {
     return strcmp(blyi_option_text(BLYI_OPT_STATE), "private") == 0;
 }
@@ -84,7 +84,7 @@ bly_status blyi_state_path(char path[BLYI_STATE_PATH])
     const char *given = blyi_option_text(BLYI_OPT_STATE);
     const char *runtime = getenv("XDG_RUNTIME_DIR");
     path[0] = '\0';
-    if (is_private())
+    if (blyi_state_is_private())
         return BLY_OK;
     if (strlen(given) >= BLYI_STATE_PATH - 32)
         return blyi_fail(BLY_E_IO, "BELAY_STATE: a path of %zu characters is too long, at most %d",

@@ -17,6 +17,9 @@
  */
 bly_status blyi_state_path(char path[BLYI_STATE_PATH]);
 
+/* BELAY_STATE=private: no folder, no other process. */
+bool blyi_state_is_private(void);
+
 /* Opens the folder, made with mode 0700 when it is not there; -1 in *folder for `private`.
  * E_IO with a sentence: cannot be made, is no folder, belongs to another user, is open to others.
  */

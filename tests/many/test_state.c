@@ -335,6 +335,37 @@ MANY_TEST(a_full_disk_is_told)
     CHECK_MESSAGE("the state's file ledger cannot be made");
 }
 
+MANY_TEST(a_disk_that_is_full_at_the_export)
+{
+    char key[65];
+    struct rlimit before, limit;
+    setenv("BELAY_HBM", "256MiB", 1);
+    bind_card(0);
+    void *block = device_alloc(2 * MIB);
+    CHECK_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+    limit = before;
+    limit.rlim_cur = 4096;
+    CHECK_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    CHECK_ACL(aclrtIpcMemGetExportKey(block, 2 * MIB, key, sizeof key, 1), 207005);
+    CHECK_MESSAGE("no room on the disk of the state folder");
+    CHECK_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+    OK(aclrtIpcMemGetExportKey(block, 2 * MIB, key, sizeof key, 1));
+    OK(aclrtFree(block));
+}
+
+/* Where there are no others, no key of theirs can be found, and that is said. */
+MANY_TEST(a_key_in_a_private_state)
+{
+    char key[65];
+    void *block = NULL;
+    memset(key, 'a', 64);
+    key[64] = '\0';
+    setenv("BELAY_STATE", "private", 1);
+    bind_card(0);
+    CHECK_ACL(aclrtIpcMemImportByKey(&block, key, 0), 107000);
+    CHECK_MESSAGE("made such a key; with BELAY_STATE=private this process is a machine of its own");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -357,6 +388,8 @@ int main(void)
         cmocka_unit_test(garbage_does_not_mislead),
         cmocka_unit_test(words_that_lie_do_not_free_what_is_ours),
         cmocka_unit_test(a_full_disk_is_told),
+        cmocka_unit_test(a_disk_that_is_full_at_the_export),
+        cmocka_unit_test(a_key_in_a_private_state),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -143,8 +143,11 @@
     X(aclrtMemImportFromShareableHandle, E_PARSE, ACL_ERROR_RT_PARAM_INVALID)                      \
     X(aclrtMemImportFromShareableHandleV2, E_PARSE, ACL_ERROR_RT_PARAM_INVALID)                    \
     X(aclrtIpcMemGetExportKey, E_NO_MEMORY, ACL_ERROR_RT_RESOURCE_ALLOC_FAIL)                      \
+    X(aclrtIpcMemGetExportKey, E_IO, ACL_ERROR_RT_RESOURCE_ALLOC_FAIL)                             \
     X(aclrtMemExportToShareableHandle, E_NO_MEMORY, ACL_ERROR_RT_RESOURCE_ALLOC_FAIL)              \
+    X(aclrtMemExportToShareableHandle, E_IO, ACL_ERROR_RT_RESOURCE_ALLOC_FAIL)                     \
     X(aclrtMemExportToShareableHandleV2, E_NO_MEMORY, ACL_ERROR_RT_RESOURCE_ALLOC_FAIL)            \
+    X(aclrtMemExportToShareableHandleV2, E_IO, ACL_ERROR_RT_RESOURCE_ALLOC_FAIL)                   \
     X(aclrtMemP2PMap, E_FAULT, ACL_ERROR_RT_PARAM_INVALID)                                         \
     X(aclrtLaunchKernelWithArgsArray, E_FAULT, ACL_ERROR_RT_PARAM_INVALID)                         \
     X(aclrtKernelArgsInitByUserMem, E_FAULT, ACL_ERROR_RT_PARAM_INVALID)                           \
