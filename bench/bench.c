@@ -292,6 +292,8 @@ static bool is_met(const struct bench_row *row, const struct figures *f)
         return f->ours - f->bound <= row->target;
     case BENCH_OURS_AT_MOST:
         return f->ours <= row->target;
+    case BENCH_OURS_AT_LEAST:
+        return f->ours >= row->target;
     case BENCH_NO_TARGET:
         break;
     }
@@ -329,6 +331,9 @@ static const char *target_text(const struct bench_row *row, const struct figures
     case BENCH_OURS_AT_MOST:
         snprintf(buf, size, "<= %g: %s", row->target, met);
         break;
+    case BENCH_OURS_AT_LEAST:
+        snprintf(buf, size, ">= %g: %s", row->target, met);
+        break;
     case BENCH_NO_TARGET:
         buf[0] = '\0';
         break;
@@ -341,8 +346,8 @@ static char section[512]; /* that the rows belong to */
 static void print_row_json(const struct bench *bench, const struct bench_row *row,
                            const struct figures *f)
 {
-    static const char *const kinds[] = {"none", "ratio_at_most", "ratio_at_least", "over_at_most",
-                                        "ours_at_most"};
+    static const char *const kinds[] = {"none",         "ratio_at_most", "ratio_at_least",
+                                        "over_at_most", "ours_at_most",  "ours_at_least"};
     printf("{\"bench\": \"%s\"", bench->name);
     print_field("section", section);
     print_field("what", row->what);

@@ -56,6 +56,7 @@ enum bench_target {
     BENCH_RATIO_AT_LEAST, /* ours / bound, rates */
     BENCH_OVER_AT_MOST,   /* ours - bound */
     BENCH_OURS_AT_MOST,
+    BENCH_OURS_AT_LEAST, /* rates */
 };
 
 struct bench_row {
