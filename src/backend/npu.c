@@ -91,8 +91,10 @@ static bly_status create(struct blyi_backend *backend, uint64_t size, uint64_t *
         .card = npu_of(backend)->card, .size = size, .page_kind = BLYI_PAGE_HUGE, .of_pool = true};
     void *made;
     bly_status status = alive(backend);
+    blyi_snapshot_begun(true);
     if (status == BLY_OK)
         status = blyi_physical_create(&request, &made);
+    blyi_snapshot_begun(false);
     if (status == BLY_OK)
         *handle = (uintptr_t)made;
     return status;
@@ -166,7 +168,11 @@ static void shortage(struct blyi_backend *backend, uint64_t size)
 static bly_status reserve(struct blyi_backend *backend, uint64_t size, uintptr_t *address)
 {
     bly_status status = alive(backend);
-    return status == BLY_OK ? blyi_vmm_reserve(size, 0, BLYI_RESERVE_POOL, 0, address) : status;
+    blyi_snapshot_begun(true);
+    if (status == BLY_OK)
+        status = blyi_vmm_reserve(size, 0, BLYI_RESERVE_POOL, 0, address);
+    blyi_snapshot_begun(false);
+    return status;
 }
 
 static void unreserve(struct blyi_backend *backend, uintptr_t address, uint64_t size)
@@ -176,7 +182,9 @@ static void unreserve(struct blyi_backend *backend, uintptr_t address, uint64_t 
     (void)size;
     if (blyi_runtime_is_forked() || !blyi_vmm_find(address, &info)) /* finalised meanwhile */
         return;
+    blyi_snapshot_begun(true);
     expect(npu, blyi_vmm_release(address, 0));
+    blyi_snapshot_begun(false);
 }
 
 static bly_status map(struct blyi_backend *backend, uintptr_t address, uint64_t size,
@@ -185,15 +193,20 @@ static bly_status map(struct blyi_backend *backend, uintptr_t address, uint64_t 
     bly_status status = alive(backend);
     if (status != BLY_OK)
         return status;
-    return blyi_mapping_make(address, size, 0, (void *)(uintptr_t)handle, true, 0);
+    blyi_snapshot_begun(true);
+    status = blyi_mapping_make(address, size, 0, (void *)(uintptr_t)handle, true, 0);
+    blyi_snapshot_begun(false);
+    return status;
 }
 
 static void unmap(struct blyi_backend *backend, uintptr_t address, uint64_t size)
 {
     struct npu *npu = npu_of(backend);
     (void)size;
+    blyi_snapshot_begun(true);
     if (is_alive(npu))
         expect(npu, blyi_mapping_remove(address, 0));
+    blyi_snapshot_begun(false);
 }
 
 static bly_status hold(struct blyi_backend *backend, void *handle, struct blyi_lane **out)

@@ -26,7 +26,7 @@
 uint32_t blyi_snapshot_now;
 static uint32_t busy;
 static uint64_t keeper; /* number of a thread; written by who is busy, read by who waits */
-static _Thread_local bool serves;
+static _Thread_local bool serves, begun;
 static bly_status (*listener)(enum blyi_snapshot_stage stage);
 
 static const char *const names[] = {[BLYI_SNAPSHOT_RUNNING] = "RUNNING",
@@ -73,6 +73,8 @@ bly_status blyi_snapshot_wait(void)
             return BLY_OK;
         if (is_keeper && state == BLYI_SNAPSHOT_BACKED_UP)
             return refuse_away("not now");
+        if (begun && state != BLYI_SNAPSHOT_BACKED_UP)
+            return BLY_OK;
         if (is_keeper || (state == BLYI_SNAPSHOT_DRAINING && (serves || blyi_callback_serves())))
             return BLY_OK;
         blyi_sys_futex_wait(&blyi_snapshot_now, state, 0);
@@ -85,6 +87,11 @@ bool blyi_snapshot_passes(void)
     bool is_keeper = __atomic_load_n(&keeper, __ATOMIC_RELAXED) == this_thread();
     return state == BLYI_SNAPSHOT_RUNNING || (is_keeper && state != BLYI_SNAPSHOT_BACKED_UP) ||
            (state == BLYI_SNAPSHOT_DRAINING && (serves || blyi_callback_serves()));
+}
+
+void blyi_snapshot_begun(bool is_begun)
+{
+    begun = is_begun;
 }
 
 void blyi_snapshot_serve(void)

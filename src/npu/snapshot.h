@@ -52,6 +52,10 @@ static inline bly_status blyi_snapshot_pass(void)
 /* Whether it would go through at once. */
 bool blyi_snapshot_passes(void);
 
+/* The calling thread is (until it is not) in the middle of a change under a lock of a pool, which
+ * whoever locks the process takes before the memory goes (blyi_pool_blocks_settle()): it passes. */
+void blyi_snapshot_begun(bool is_begun);
+
 /* The same, and then into the runtime (runtime.h): how most calls begin. */
 static inline bly_status blyi_snapshot_enter(void)
 {
