@@ -2,11 +2,12 @@
  *
  * pool_traces.c - the pool's arenas over recorded programs: what is held, mapped, waited for.
  *
- *   pool_traces [--min] [--check] [--every N] [--lag N] [--slack N] [--small N]
+ *   pool_traces [--min] [--check] [--split] [--every N] [--lag N] [--slack N] [--small N]
  *               [--set FIELD=N]... FILE.tsv.zst...
  *
  * --min finds the smallest card too; --check holds the pool to what must hold every N events;
- * --set changes a field of struct blyi_policy.
+ * --split says by why what is held exceeds live bytes when most is held; --set changes a field of
+ * struct blyi_policy.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -17,6 +18,7 @@
 #include "backend/sim.h"
 #include "base/fail.h"
 #include "base/map.h"
+#include "pool/front_inside.h"
 #include "pool/opts.h"
 #include "pool/pool.h"
 #include "recorded.h"
@@ -32,7 +34,8 @@ struct block {
 #define HELD_STREAM 1000u
 
 static uint64_t lag = 32, slack = 100, small_max, every = 1000;
-static bool check;
+static bool check, splits;
+static uint64_t live; /* bytes as asked for */
 static struct blyi_sim *sim;
 static uint32_t held_free[65536], n_held_free, n_held;
 
@@ -67,12 +70,48 @@ static void adjust(bly_pool *pool)
     pool->share = pool->policy.share;
 }
 
+/* What is held and was not asked for, when most is held, by why. */
+struct split {
+    uint64_t held;     /* all */
+    uint64_t live;     /* as asked for */
+    uint64_t rounding; /* of slots to their classes, of blocks to quanta */
+    uint64_t home;     /* free slots of slabs */
+    uint64_t cached;   /* free slots that threads keep */
+    uint64_t waiting;  /* for other streams */
+    uint64_t in_use;   /* free in handles in which something lies */
+    uint64_t loose;    /* in others */
+};
+
 struct result {
     bool ok;
     bly_pool_info info;
     struct blyi_sim_figures is;
+    struct split at_peak;
     double seconds;
 };
+
+/* Looks without changing anything; the program is one thread. */
+static struct split split_of(const bly_pool *pool)
+{
+    const struct blyi_pool_figures *is = &pool->is;
+    struct split split = {.held = is->held, .live = live, .waiting = is->waiting};
+    uint64_t n, slots_waiting = 0;
+    BLYI_LIST_FOR(node, &pool->front->depots)
+    {
+        const struct blyi_depot *depot = BLYI_CONTAINER(node, struct blyi_depot, link);
+        split.home += depot->home_bytes;
+        slots_waiting += depot->waiting_bytes;
+    }
+    BLYI_LIST_FOR(node, &pool->front->caches)
+    {
+        split.cached += blyi_cache_parked(BLYI_CONTAINER(node, struct blyi_cache, of_front), &n);
+    }
+    split.loose = is->loose + is->spare;
+    split.in_use = is->held - split.loose - blyi_figures_used(is);
+    split.rounding = is->live - split.home - split.cached - slots_waiting - live;
+    split.waiting += slots_waiting;
+    return split;
+}
 
 static void drop(bly_pool *pool, struct block *b)
 {
@@ -116,12 +155,14 @@ static bool step(bly_pool *pool, struct blyi_map *blocks, const struct recorded_
         b->stream = e->stream;
         ok = bly_pool_alloc(pool, b->bytes, blyi_sim_stream(b->stream), &b->address) == BLY_OK;
         blyi_map_put(blocks, e->id, b);
+        live += b->bytes;
         break;
     case 'u':
         if (b)
             b->used = true;
         break;
     case 'f':
+        live -= b->bytes;
         drop(pool, b);
         if (b->until == 0)
             free(blyi_map_remove(blocks, e->id));
@@ -149,6 +190,7 @@ static struct result replay(const struct recorded *t, uint64_t capacity)
     asked.small = small_max;
     blyi_map_init(&blocks);
     n_held = n_held_free = 0;
+    live = 0;
     if (blyi_opts_read(&asked, &opts) != BLY_OK || blyi_sim_create(capacity, lag, &sim) != BLY_OK ||
         blyi_pool_make(blyi_sim_backend(sim), &opts, &pool) != BLY_OK)
         exit(2);
@@ -158,6 +200,8 @@ static struct result replay(const struct recorded *t, uint64_t capacity)
     for (size_t i = 0; r.ok && i < t->n; i++) {
         blyi_sim_tick(sim);
         r.ok = step(pool, &blocks, &t->events[i]);
+        if (splits && pool->is.held > r.at_peak.held)
+            r.at_peak = split_of(pool);
         if (check && i % every == 0 && bly_pool_audit(pool) != BLY_OK) {
             printf("event %zu: audit: %s\n", i, blyi_fail_text());
             exit(3);
@@ -213,6 +257,18 @@ static void add_up(const struct recorded *t, const struct result *r, double rati
     sum.n++;
 }
 
+/* In hundredths of the peak of live bytes. */
+static void print_split(const struct split *at, uint64_t peak)
+{
+    double unit = (double)peak / 100;
+    printf(
+        "    rounding %.2f, free slots in slabs %.2f and in thread caches %.2f, waiting %.2f, free "
+        "in handles in use %.2f, in others %.2f; alive %.2f\n",
+        (double)at->rounding / unit, (double)at->home / unit, (double)at->cached / unit,
+        (double)at->waiting / unit, (double)at->in_use / unit, (double)at->loose / unit,
+        (double)at->live / unit);
+}
+
 static int print_row(const char *path, bool least)
 {
     struct recorded t = recorded_read(path);
@@ -235,6 +291,8 @@ static int print_row(const char *path, bool least)
            (int)strcspn(name, "."), name, (double)t.peak / MiB, ratio, card, r.info.maps,
            r.info.unmaps, r.info.handle_ops, r.info.waits, flushes,
            1000.0 * (double)r.info.waits / (double)t.allocs, 1e9 * r.seconds / (double)t.n);
+    if (splits)
+        print_split(&r.at_peak, t.peak);
     fflush(stdout);
     add_up(&t, &r, ratio, card, flushes);
     free(t.events);
@@ -284,6 +342,8 @@ int main(int argc, char **argv)
             least = true;
         } else if (strcmp(argv[i], "--check") == 0) {
             check = true;
+        } else if (strcmp(argv[i], "--split") == 0) {
+            splits = true;
         } else if (strcmp(argv[i], "--quick") == 0 || strcmp(argv[i], "--json") == 0) {
             continue; /* scripts/bench.sh: for those that measure something by themselves */
         } else if (take_value(argv[i], argv[i + 1])) {

@@ -9,6 +9,7 @@
 #include "base/host.h"
 #include "base/size.h"
 #include "pool/borrow.h"
+#include "pool/class.h"
 #include "pool/budget.h"
 #include "pool/front.h"
 #include "pool/own.h"
@@ -75,12 +76,12 @@ static bool find_mapped(const struct blyi_zone *zone, struct attempt *attempt,
     return found;
 }
 
-static bool find_growth(const struct blyi_zone *zone, const struct attempt *attempt,
+static bool find_growth(struct blyi_zone *zone, const struct attempt *attempt,
                         struct blyi_place *place)
 {
     if (unlikely(zone->own))
         return blyi_own_room(zone, attempt->want, place);
-    return attempt->is_dear ? blyi_place_tightest(zone, attempt->want, place)
+    return attempt->is_dear ? blyi_borrow_tightest(zone, attempt->want, place)
                             : blyi_place_growth(zone, attempt->want, place);
 }
 
@@ -127,8 +128,8 @@ static bly_status try_take(struct blyi_zone *zone, struct attempt *attempt, stru
     if (unlikely(!blyi_records_need(pool, 2)))
         return no_record(pool);
     blyi_recent_join(zone);
-    if (want->slab == NULL)
-        blyi_variety_note(&pool->variety, (uint32_t)(want->size / BLYI_QUANTUM));
+    if (want->slab == NULL && want->asked > BLYI_SLOT_MAX)
+        blyi_variety_note(&pool->variety, (uint32_t)want->asked);
     attempt->is_dear =
         !zone->own && (attempt->pressure != CALM || blyi_budget_is_short(pool, want->size));
     if (attempt->is_dear || !find_mapped(zone, attempt, &place))
@@ -138,6 +139,8 @@ static bly_status try_take(struct blyi_zone *zone, struct attempt *attempt, stru
     *span = blyi_hole_carve(place.hole, place.address, zone->own ? place.hole->size : want->size);
     blyi_span_begin(pool, *span, want);
     blyi_pages_enter(*span);
+    if (unlikely((*span)->arena != zone->arena))
+        (*span)->borrower = zone->arena;
     return BLY_OK;
 }
 

@@ -2,7 +2,10 @@
 #include "pool/borrow.h"
 
 #include "base/fail.h"
+#include "pool/budget.h"
 #include "pool/recent.h"
+
+#define LENDERS 8u /* that are asked, where memory is short */
 
 /* Behind the last free in a place. */
 static blyi_mark mark_of(const struct blyi_place *place, uint64_t size)
@@ -54,6 +57,41 @@ bool blyi_borrow_find(struct blyi_zone *zone, const struct blyi_want *want,
             return true;
     }
     return false;
+}
+
+/* A place there that is cheaper, and all work on it has ended. */
+static bool is_better(struct blyi_zone *there, const struct blyi_want *want,
+                      struct blyi_price *price, struct blyi_place *place)
+{
+    struct blyi_price offer = *price;
+    struct blyi_place other;
+    blyi_recent_join(there);
+    if (!blyi_place_cheaper(there, want, &offer, &other) ||
+        !blyi_arena_passed_locked(there->arena, mark_of(&other, want->size)))
+        return false;
+    *price = offer;
+    *place = other;
+    return true;
+}
+
+bool blyi_borrow_tightest(struct blyi_zone *zone, const struct blyi_want *want,
+                          struct blyi_place *place)
+{
+    const struct blyi_arena *borrower = zone->arena;
+    struct blyi_price price = BLYI_PRICE_ANY;
+    unsigned left = LENDERS;
+    bool found = blyi_place_cheaper(zone, want, &price, place);
+    if (!found || want->slab != NULL || borrower->lane == NULL ||
+        !blyi_budget_is_varied(borrower->pool))
+        return found || blyi_place_sure(zone, want, place);
+    BLYI_LIST_FOR(node, &borrower->pool->arenas)
+    {
+        const struct blyi_arena *lender = BLYI_CONTAINER(node, struct blyi_arena, link);
+        struct blyi_zone *there = lender->zones[want->zone];
+        if (lender != borrower && lender->lane != NULL && there != NULL && left-- > 0)
+            (void)is_better(there, want, &price, place);
+    }
+    return true;
 }
 
 bool blyi_borrow_order(struct blyi_arena *borrower, const struct blyi_loan *loan)

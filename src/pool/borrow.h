@@ -20,6 +20,12 @@ struct blyi_loan {
 /* A place in another arena, where the own one has none with memory behind it. The lock is held. */
 bool blyi_borrow_find(struct blyi_zone *zone, const struct blyi_want *want,
                       struct blyi_place *place, struct blyi_loan *loan);
+/* Where memory is short, and whatever the program allows, as it is no more than what moving a
+ * granule is: the place that costs least (place.h), of all streams; elsewhere where all work on it
+ * has ended, so that there is nothing to be ordered. Spans of slabs stay in their own arena. False:
+ * the zone needs addresses. The lock is held. */
+bool blyi_borrow_tightest(struct blyi_zone *zone, const struct blyi_want *want,
+                          struct blyi_place *place);
 /* Makes the borrower wait, on the device. False: it cannot. No lock is held. */
 bool blyi_borrow_order(struct blyi_arena *borrower, const struct blyi_loan *loan);
 

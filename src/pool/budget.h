@@ -7,6 +7,9 @@
 
 #include "pool/pool.h"
 
+/* Granules that a pool holds before slots are too dear for it. */
+#define BLYI_ALONE_LEAST 64u
+
 static inline uint64_t blyi_lesser(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
@@ -34,6 +37,20 @@ static inline bool blyi_budget_is_queued(const bly_pool *pool, uint64_t queued)
 /* Then, whether memory of the card shall be had rather than waited for: waits have been many, and
  * the card has room for `bytes` more. */
 bool blyi_budget_may_grow(const bly_pool *pool, uint64_t bytes);
+
+/* Whether the sizes that are asked for do not come again. */
+static inline bool blyi_budget_is_varied(const bly_pool *pool)
+{
+    return blyi_variety_is_high(&pool->variety) || blyi_variety_is_most(&pool->slots);
+}
+/* A size that slots serve, and no thread has one at hand: whether a span of its own is better, as
+ * its size is not likely to come again. Without the lock. */
+static inline bool blyi_budget_is_alone(bly_pool *pool, uint64_t asked)
+{
+    blyi_variety_note(&pool->slots, (uint32_t)asked);
+    return asked > BLYI_SPAN_MIN && blyi_variety_is_most(&pool->slots) &&
+           BLYI_READ(pool->is.held) >= BLYI_ALONE_LEAST * pool->granule;
+}
 
 /* Granules of a fresh handle for a block of `own` granules, of `count` that are to be mapped. */
 uint64_t blyi_handle_length(const bly_pool *pool, uint64_t own, uint64_t count);

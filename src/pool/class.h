@@ -42,4 +42,15 @@ static inline unsigned blyi_class_slots(unsigned class)
     return (unsigned)blyi_align_up(n < 8 ? 8 : n, 8);
 }
 
+/* As few as make 64 KiB, two at least, and no rest of a quantum: where sizes do not come again many
+ * classes have few slots each, and what is free in a slab serves its class alone. */
+static inline unsigned blyi_class_slots_least(unsigned class)
+{
+    uint64_t size = blyi_class_size(class), n = (BLYI_SLAB_MIN + size - 1) / size;
+    if (8 * size > BLYI_SLAB_MAX || n > 8)
+        return blyi_class_slots(class);
+    uint64_t unit = size & -size; /* divides it, a power of two */
+    return (unsigned)blyi_align_up(n < 2 ? 2 : n, unit < 4096 ? 4096 / unit : 1);
+}
+
 #endif

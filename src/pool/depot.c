@@ -11,6 +11,9 @@
 #include "base/host.h"
 #include "pool/front_inside.h"
 
+/* Where sizes do not come again: so many classes further up, a slot serves. */
+#define LARGER_MOST 2u
+
 static struct blyi_depot *depot_new(struct blyi_front *front, struct blyi_arena *arena)
 {
     struct blyi_depot *depot = blyi_host_calloc(1, sizeof(*depot));
@@ -90,6 +93,25 @@ static unsigned take_locked(struct blyi_depot *depot, struct blyi_list *partial,
     return n;
 }
 
+/* By how much a slot of a class is aligned, up to the quantum. */
+static uint64_t alignment(unsigned class)
+{
+    uint64_t size = blyi_class_size(class) | BLYI_QUANTUM;
+    return size & -size;
+}
+
+/* A slot of the next class, or the one after it, that would else stay free. */
+static unsigned take_larger_locked(struct blyi_depot *depot, bly_pool_region region, unsigned class,
+                                   struct blyi_parcel *slot)
+{
+    unsigned n = 0;
+    bly_assert(class < BLYI_CLASSES);
+    for (unsigned i = 1; n == 0 && i <= LARGER_MOST && class + i < BLYI_CLASSES; i++)
+        if (alignment(class + i) >= alignment(class))
+            n = take_locked(depot, &depot->partial[region][class + i], slot, 1);
+    return n;
+}
+
 /* Without the lock: what a slab had to say is in its record no more. */
 static void let_go(struct blyi_depot *depot, struct blyi_slab *slab)
 {
@@ -126,11 +148,11 @@ static struct blyi_slab *record_locked(struct blyi_depot *depot, unsigned class)
 }
 
 static bly_status make_slab(struct blyi_depot *depot, bly_pool_region region, unsigned class,
-                            struct blyi_slab *slab)
+                            unsigned n_slots, struct blyi_slab *slab)
 {
     if (slab == NULL)
         return blyi_fail(BLY_E_HOST_MEMORY, "pool: no host memory to describe a slab");
-    blyi_slab_reset(slab, region);
+    blyi_slab_reset(slab, region, n_slots);
     struct blyi_want want = {.asked = blyi_class_size(class),
                              .size = blyi_class_size(class) * slab->n,
                              .align = BLYI_QUANTUM,
@@ -143,19 +165,31 @@ static bly_status make_slab(struct blyi_depot *depot, bly_pool_region region, un
     return status;
 }
 
+/* Most of what the stream has are slots: what is free of them weighs more than that short slabs
+ * lie between long blocks. */
+static bool has_slots_most(const struct blyi_depot *depot)
+{
+    return BLYI_READ(depot->slab_bytes) > BLYI_READ(depot->pool->is.blocks_live);
+}
+
 bly_status blyi_depot_take(struct blyi_depot *depot, bly_pool_region region, unsigned class,
                            struct blyi_parcel *slots, unsigned max, unsigned *n)
 {
     struct blyi_list *partial = &depot->partial[region][class];
+    bool is_varied = blyi_variety_is_most(&depot->pool->slots);
     struct blyi_slab *slab = NULL;
     blyi_lock_take_quick(&depot->lock);
     *n = take_locked(depot, partial, slots, max);
+    if (*n == 0 && is_varied)
+        *n = take_larger_locked(depot, region, class, slots);
     if (*n == 0)
         slab = record_locked(depot, class);
     blyi_lock_drop_quick(&depot->lock);
     if (*n > 0)
         return BLY_OK;
-    bly_status status = make_slab(depot, region, class, slab);
+    unsigned n_slots = is_varied && has_slots_most(depot) ? blyi_class_slots_least(class)
+                                                          : blyi_class_slots(class);
+    bly_status status = make_slab(depot, region, class, n_slots, slab);
     if (status != BLY_OK)
         return status;
     blyi_lock_take_quick(&depot->lock);

@@ -14,6 +14,7 @@
 #include "base/host.h"
 #include "base/site.h"
 #include "pool/again.h"
+#include "pool/budget.h"
 #include "pool/front_inside.h"
 #include "pool/pool.h"
 #include "pool/regions.h"
@@ -87,12 +88,12 @@ static bly_status alloc_slot(struct blyi_depot *depot, struct blyi_cache *cache,
                                       : blyi_depot_take(depot, region, class, &slot, 1, &n);
     if (status != BLY_OK)
         return status;
-    uint64_t waste = blyi_class_size(class) - asked;
+    uint64_t slot_size = blyi_slab_slot_size(slot.slab), waste = slot_size - asked;
     uint64_t index = blyi_slab_slot(slot.slab, slot.address);
     blyi_slab_set_state(slot.slab, index, (uint16_t)waste);
     count(cache, depot, waste);
     if (unlikely(region != BLY_POOL_ANY))
-        blyi_region_count(depot->pool, region, blyi_class_size(class), asked, 1);
+        blyi_region_count(depot->pool, region, slot_size, asked, 1);
     blyi_front_peak(depot->front);
     *block = (void *)slot.address;
     return BLY_OK;
@@ -146,6 +147,17 @@ static bly_status alloc_span(struct blyi_depot *depot, struct blyi_want *want, c
     blyi_front_peak(depot->front);
     *block = (void *)span->address;
     return BLY_OK;
+}
+
+/* A slot, or a span of its own where a slot would be too much. */
+static bly_status alloc_small(struct blyi_depot *depot, struct blyi_cache *cache,
+                              bly_pool_region region, uint64_t size, uint64_t asked, const void *pc,
+                              void **block)
+{
+    if (likely(!blyi_budget_is_alone(depot->pool, asked)))
+        return alloc_slot(depot, cache, region, size, asked, block);
+    struct blyi_want want = {.asked = asked, .zone = blyi_zone_index(depot->pool, region, false)};
+    return alloc_span(depot, &want, pc, block);
 }
 
 /* The depot of a stream, and this thread's cache of it, if it can have one. */
@@ -203,7 +215,7 @@ bly_status blyi_front_alloc(bly_pool *pool, const bly_pool_request *request, bly
     if (cache != NULL)
         at_hand = pop(cache, pool, stream, (wish.size - 1) / BLYI_SLOT_MIN, wish.asked, true);
     if (at_hand == 0)
-        return alloc_slot(depot, cache, request->region, wish.size, wish.asked, block);
+        return alloc_small(depot, cache, request->region, wish.size, wish.asked, pc, block);
     *block = (void *)at_hand;
     return BLY_OK;
 }
@@ -239,7 +251,7 @@ static __attribute__((noinline)) bly_status alloc_slow(bly_pool *pool, uint64_t 
         struct blyi_want want = {.asked = size, .align = pool->opts.align};
         return size > cache->small
                    ? alloc_span(cache->depot, &want, pc, block)
-                   : alloc_slot(cache->depot, cache, BLY_POOL_ANY, size, size, block);
+                   : alloc_small(cache->depot, cache, BLY_POOL_ANY, size, size, pc, block);
     }
     return alloc_size_told(pool, size, stream, block, pc);
 }

@@ -98,9 +98,8 @@ bool blyi_place_growth(const struct blyi_zone *zone, const struct blyi_want *wan
     return find(&zone->rooms, want->size, true, want, place);
 }
 
-/* A hole that has room wherever it begins. One that was made last is found. */
-static bool find_sure(const struct blyi_zone *zone, const struct blyi_want *want,
-                      struct blyi_place *place)
+bool blyi_place_sure(const struct blyi_zone *zone, const struct blyi_want *want,
+                     struct blyi_place *place)
 {
     place->run = UINT64_MAX;
     return find(&zone->rooms, blyi_place_room(want), true, want, place);
@@ -108,9 +107,10 @@ static bool find_sure(const struct blyi_zone *zone, const struct blyi_want *want
 
 /* What was looked at for the place that costs least. */
 struct look {
-    uint64_t cost, rest; /* of the best; UINT64_MAX: none */
-    unsigned left;       /* holes */
+    struct blyi_price best;
+    unsigned left; /* holes */
     uint64_t steps;
+    bool found;
 };
 
 /* Granules that a place takes: new ones, and all of handles that could go elsewhere until then. */
@@ -174,13 +174,13 @@ static void look_at(struct look *look, struct blyi_span *hole, uint32_t end,
     uint64_t first = (at - extent->base) / granule;
     uint64_t last = (at + want->size - 1 - extent->base) / granule;
     uint64_t cost = cost_of(extent, first, last + 1, look);
-    if (cost > look->cost)
+    if (cost > look->best.cost)
         return;
     uint64_t rest = end == 0 ? rest_above(hole, at + want->size) : rest_below(hole, at);
-    if (cost == look->cost && rest >= look->rest)
+    if (cost == look->best.cost && rest >= look->best.rest)
         return;
-    look->cost = cost;
-    look->rest = rest;
+    look->best = (struct blyi_price){cost, rest};
+    look->found = true;
     *place = (struct blyi_place){hole, at, hole->size, end};
 }
 
@@ -200,11 +200,12 @@ static void look_in(const struct blyi_runs *runs, struct look *look, const struc
     }
 }
 
-bool blyi_place_tightest(const struct blyi_zone *zone, const struct blyi_want *want,
-                         struct blyi_place *place)
+bool blyi_place_cheaper(const struct blyi_zone *zone, const struct blyi_want *want,
+                        struct blyi_price *price, struct blyi_place *place)
 {
-    struct look look = {.cost = UINT64_MAX, .rest = UINT64_MAX};
+    struct look look = {.best = *price};
     look_in(&zone->closed, &look, want, place);
     look_in(&zone->rooms, &look, want, place);
-    return look.cost < UINT64_MAX || find_sure(zone, want, place);
+    *price = look.best;
+    return look.found;
 }

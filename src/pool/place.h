@@ -27,9 +27,19 @@ bool blyi_place_fit(const struct blyi_zone *zone, const struct blyi_want *want,
  * False: the zone has no such addresses. */
 bool blyi_place_growth(const struct blyi_zone *zone, const struct blyi_want *want,
                        struct blyi_place *place);
-/* For when memory is short: of some places, mapped or not, the one that takes the fewest granules
- * into use, handles counted whole, and of those the one that leaves the shortest rest. */
-bool blyi_place_tightest(const struct blyi_zone *zone, const struct blyi_want *want,
-                         struct blyi_place *place);
+/* What a place costs: granules that it takes into use, handles counted whole, and then the free
+ * bytes that it leaves beside itself in handles that are in use. */
+struct blyi_price {
+    uint64_t cost, rest;
+};
+#define BLYI_PRICE_ANY ((struct blyi_price){UINT64_MAX, UINT64_MAX})
+
+/* For when memory is short: of some places, mapped or not, the cheapest. It costs less than *price,
+ * which is its price then. False: none of them does. */
+bool blyi_place_cheaper(const struct blyi_zone *zone, const struct blyi_want *want,
+                        struct blyi_price *price, struct blyi_place *place);
+/* A hole that has room wherever the span begins. One that was made last is found. */
+bool blyi_place_sure(const struct blyi_zone *zone, const struct blyi_want *want,
+                     struct blyi_place *place);
 
 #endif

@@ -143,7 +143,8 @@ struct bly_pool {
 
     struct blyi_policy policy;
     uint32_t share;              /* as the policy's; grows where handles turn out too large */
-    struct blyi_variety variety; /* of the sizes of blocks */
+    struct blyi_variety variety; /* of the sizes of blocks, */
+    struct blyi_variety slots;   /* and of those that the largest slots serve; without the lock */
     uint32_t waited; /* in 1/2^20: how many of the last blocks waited for what others queued */
 
     struct blyi_list arenas;

@@ -35,7 +35,6 @@ static void init(struct blyi_slab *slab, struct blyi_depot *depot, unsigned clas
     blyi_list_init(&slab->link);
     slab->depot = depot;
     slab->class = (uint8_t) class;
-    slab->n = blyi_class_slots(class);
     slab->shift = (uint8_t)__builtin_ctzll(blyi_class_size(class));
     slab->inverse = inverse_of(blyi_class_size(class) >> slab->shift);
 }
@@ -66,8 +65,10 @@ void blyi_slab_drop(struct blyi_slab_page *pages)
     }
 }
 
-void blyi_slab_reset(struct blyi_slab *slab, bly_pool_region region)
+void blyi_slab_reset(struct blyi_slab *slab, bly_pool_region region, unsigned n)
 {
+    bly_assert(n <= blyi_class_slots(slab->class)); /* there is a state of each */
+    slab->n = n;
     slab->region = (uint8_t)region;
     slab->bin = BLYI_BIN_PLACE(region == BLY_POOL_ANY ? slab->class : BLYI_CLASSES);
     slab->n_home = (uint16_t)slab->n;

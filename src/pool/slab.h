@@ -48,8 +48,8 @@ struct blyi_slab_page; /* records, which stay together */
 size_t blyi_slab_make(struct blyi_slab_page **pages, struct blyi_depot *depot, unsigned class,
                       struct blyi_list *unused);
 void blyi_slab_drop(struct blyi_slab_page *pages);
-/* All slots at home, of a region. */
-void blyi_slab_reset(struct blyi_slab *slab, bly_pool_region region);
+/* `n` slots, all at home, of a region. */
+void blyi_slab_reset(struct blyi_slab *slab, bly_pool_region region, unsigned n);
 /* A slot that is at home, which it leaves. */
 unsigned blyi_slab_take(struct blyi_slab *slab);
 /* False: it is at home already. */

@@ -13,22 +13,31 @@
 #define BLYI_VARIETY_BITS 9u
 
 struct blyi_variety {
-    uint32_t seen[1u << BLYI_VARIETY_BITS]; /* the last size of so many sets, in quanta */
+    uint32_t seen[1u << BLYI_VARIETY_BITS]; /* the last size of so many sets: its low bits */
     uint32_t fresh; /* in 1/65536: how many of the last requests had a new size */
 };
 
-static inline void blyi_variety_note(struct blyi_variety *variety, uint32_t quanta)
+/* Relaxed, as the front has no lock: a request that is missed does not matter. */
+static inline void blyi_variety_note(struct blyi_variety *variety, uint32_t size)
 {
-    uint32_t *seen = &variety->seen[quanta * UINT32_C(2654435769) >> (32 - BLYI_VARIETY_BITS)];
-    variety->fresh -= variety->fresh / 16;
-    variety->fresh += *seen == quanta ? 0 : 65536 / 16;
-    *seen = quanta;
+    uint32_t *seen = &variety->seen[size * UINT32_C(2654435769) >> (32 - BLYI_VARIETY_BITS)];
+    uint32_t fresh = __atomic_load_n(&variety->fresh, __ATOMIC_RELAXED);
+    fresh -= fresh / 16;
+    fresh += __atomic_load_n(seen, __ATOMIC_RELAXED) == size ? 0 : 65536 / 16;
+    __atomic_store_n(&variety->fresh, fresh, __ATOMIC_RELAXED);
+    __atomic_store_n(seen, size, __ATOMIC_RELAXED);
 }
 
 /* One request of four is of a new size. */
 static inline bool blyi_variety_is_high(const struct blyi_variety *variety)
 {
-    return variety->fresh > 65536 / 4;
+    return __atomic_load_n(&variety->fresh, __ATOMIC_RELAXED) > 65536 / 4;
+}
+
+/* One of two. */
+static inline bool blyi_variety_is_most(const struct blyi_variety *variety)
+{
+    return __atomic_load_n(&variety->fresh, __ATOMIC_RELAXED) > 65536 / 2;
 }
 
 #endif

@@ -18,6 +18,9 @@ static void classes_hold_every_size(void **state)
         uint64_t slab = blyi_class_size(class) * blyi_class_slots(class);
         assert_true(slab >= BLYI_SLAB_MIN && slab <= BLYI_SLAB_MAX && slab % BLYI_QUANTUM == 0);
         assert_in_range(blyi_class_slots(class), 1, BLYI_SLAB_SLOTS);
+        slab = blyi_class_size(class) * blyi_class_slots_least(class);
+        assert_true(slab >= BLYI_SLAB_MIN && slab % BLYI_QUANTUM == 0);
+        assert_in_range(blyi_class_slots_least(class), 1, blyi_class_slots(class));
     }
 }
 

@@ -17,12 +17,12 @@
 
 static struct blyi_list unused;
 
-static struct blyi_slab *slab_of(unsigned class, struct blyi_slab_page **pages)
+static struct blyi_slab *slab_of(unsigned class, unsigned n, struct blyi_slab_page **pages)
 {
     blyi_list_init(&unused);
     assert_true(blyi_slab_make(pages, NULL, class, &unused) > 0);
     struct blyi_slab *slab = BLYI_CONTAINER(unused.next, struct blyi_slab, link);
-    blyi_slab_reset(slab, BLY_POOL_ANY);
+    blyi_slab_reset(slab, BLY_POOL_ANY, n);
     slab->base = BASE;
     return slab;
 }
@@ -50,9 +50,11 @@ static void slots_begin_where_they_do(void **state)
 {
     (void)state;
     uint64_t random = 88172645463325252u;
-    for (unsigned class = 0; class < BLYI_CLASSES; class ++) {
+    for (unsigned i = 0; i < 2 * BLYI_CLASSES; i++) {
+        unsigned class = i / 2;
         struct blyi_slab_page *pages = NULL;
-        const struct blyi_slab *slab = slab_of(class, &pages);
+        const struct blyi_slab *slab = slab_of(
+            class, i % 2 == 0 ? blyi_class_slots(class) : blyi_class_slots_least(class), &pages);
         uint64_t size = blyi_slab_slot_size(slab);
         assert_int_equal(size, blyi_class_size(class));
         for (uint64_t at = 0; at <= (slab->n + 1) * size; at += BLYI_SLOT_MIN) {
@@ -62,7 +64,7 @@ static void slots_begin_where_they_do(void **state)
             for (unsigned bit = 40; bit < 64; bit++) /* whoever's upper bits */
                 check_address(slab, (BASE + at) ^ UINT64_C(1) << bit);
         }
-        for (int i = 0; i < RANDOM; i++)
+        for (int j = 0; j < RANDOM; j++)
             check_address(slab, next_random(&random));
         blyi_slab_drop(pages);
     }
@@ -119,7 +121,7 @@ static uintptr_t lay_out(struct blyi_span *spans, struct blyi_slab_page **pages,
         uint64_t size = BLYI_SPAN_MIN + next_random(random) % 700 * BLYI_QUANTUM;
         struct blyi_slab *slab = NULL;
         if (kind < BLYI_COUNT(classes)) {
-            slab = slab_of(classes[kind], pages);
+            slab = slab_of(classes[kind], blyi_class_slots(classes[kind]), pages);
             size = slab->n * blyi_slab_slot_size(slab);
         }
         spans[i] = (struct blyi_span){.address = at, .size = size, .slab = slab};

@@ -4,55 +4,10 @@
  * handles are, and when memory of the card is had rather than waited for. On a simulated card, so
  * that all figures are exact.
  */
-#include "../base/base_test.h"
+#include "sim_pool_test.h"
 
-#include "backend/sim.h"
-#include "base/fail.h"
-#include "pool/budget.h"
-#include "pool/opts.h"
 #include "pool/place.h"
 #include "pool/recent.h"
-#include "pool/pool.h"
-
-static struct blyi_sim *sim;
-static bly_pool *pool;
-
-static void begin(uint64_t total, uint64_t lag)
-{
-    bly_pool_opts opts;
-    assert_ok(blyi_opts_read(NULL, &opts));
-    assert_ok(blyi_sim_create(total, lag, &sim));
-    assert_ok(blyi_pool_make(blyi_sim_backend(sim), &opts, &pool));
-}
-
-static void end(void)
-{
-    assert_ok(bly_pool_audit(pool));
-    assert_ok(bly_pool_destroy(pool)); /* the card looks whether all came back */
-}
-
-static bly_pool_info info(void)
-{
-    bly_pool_info all = {.struct_size = sizeof all};
-    assert_ok(bly_pool_get_info(pool, &all));
-    assert_int_equal(all.live + all.idle + all.waiting + all.parked, all.reserved);
-    return all;
-}
-
-static void *take(uint32_t stream, uint64_t size)
-{
-    void *block = NULL;
-    blyi_sim_tick(sim);
-    assert_ok(bly_pool_alloc(pool, size, blyi_sim_stream(stream), &block));
-    return block;
-}
-
-static void give(uint32_t stream, void *block, uint64_t size)
-{
-    blyi_sim_tick(sim);
-    (void)blyi_sim_use(sim, blyi_sim_stream(stream), block, size);
-    assert_ok(bly_pool_free(block));
-}
 
 /* --- sizes that come again, and others ---------------------------------------------------- */
 
@@ -69,6 +24,10 @@ static void test_new_sizes_are_told_from_old_ones(void **state)
     assert_false(blyi_variety_is_high(&variety));
     blyi_variety_note(&variety, 60000); /* 1 - (15/16)^5 is above 1/4 */
     assert_true(blyi_variety_is_high(&variety));
+    assert_false(blyi_variety_is_most(&variety));
+    for (uint32_t i = 0; i < 6; i++)
+        blyi_variety_note(&variety, 70000 + i);
+    assert_true(blyi_variety_is_most(&variety)); /* 1 - (15/16)^11 is above 1/2 */
 }
 
 static void test_handles_are_short_where_sizes_do_not_come_again(void **state)
@@ -126,10 +85,14 @@ static void test_a_place_costs_whole_granules(void **state)
     const struct blyi_zone *zone = first->extent->zone;
     assert_true(blyi_place_fit(zone, &want, &place));
     assert_int_equal(place.address, base + 8 * MiB); /* the shorter hole */
-    assert_true(blyi_place_tightest(zone, &want, &place));
+    struct blyi_price price = BLYI_PRICE_ANY;
+    assert_true(blyi_place_cheaper(zone, &want, &price, &place));
     assert_int_equal(place.address, base + MiB); /* two granules, not three */
+    assert_int_equal(price.cost, 2);
+    assert_false(blyi_place_cheaper(zone, &want, &price, &place)); /* none is cheaper than that */
     want.size = 6 * MiB;
-    assert_true(blyi_place_tightest(zone, &want, &place));
+    price = BLYI_PRICE_ANY;
+    assert_true(blyi_place_cheaper(zone, &want, &price, &place));
     assert_int_equal(place.address, base + MiB); /* though the other one fits exactly */
     blyi_arena_give(first);
     blyi_arena_give(between);
@@ -137,64 +100,6 @@ static void test_a_place_costs_whole_granules(void **state)
     blyi_recent_join_all(pool);
     assert_int_equal(pool->is.loose, info().reserved);
     end();
-}
-
-static uint64_t random_state;
-
-static uint64_t draw(uint64_t below)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return random_state % below;
-}
-
-/* Blocks of `least` to `most` bytes: as many as fill `live` bytes, and random ones make room. */
-static void churn(uint64_t least, uint64_t most, uint64_t live, unsigned rounds, double allowed)
-{
-    enum { MOST = 4096 };
-    static struct {
-        void *block;
-        uint64_t size;
-    } all[MOST];
-    uint64_t bytes = 0, peak = 0;
-    unsigned n = 0;
-    random_state = UINT64_C(0x2545F4914F6CDD1D);
-    begin(4 * live, 32);
-    for (unsigned i = 0; i < rounds; i++) {
-        uint64_t size = least + draw(most - least);
-        while (bytes + size > live || n == MOST) {
-            unsigned at = (unsigned)draw(n);
-            give(0, all[at].block, all[at].size);
-            bytes -= all[at].size;
-            all[at] = all[--n];
-        }
-        all[n].block = take(0, size);
-        all[n++].size = size;
-        bytes += size;
-        peak = bytes > peak ? bytes : peak;
-    }
-    struct blyi_sim_figures is;
-    blyi_sim_figures(sim, &is);
-    double ratio = (double)is.held_peak / (double)peak;
-    if (ratio > allowed)
-        fail_msg("blocks of %g to %g MiB, %g GiB: held %.4f of what lives, allowed is %.4f",
-                 (double)least / MiB, (double)most / MiB, (double)live / GiB, ratio, allowed);
-    while (n > 0) {
-        n--;
-        give(0, all[n].block, all[n].size);
-    }
-    end();
-}
-
-static void test_random_sizes_fit(void **state)
-{
-    (void)state;
-    churn(MiB, 16 * MiB, GiB, 8000, 1.08);
-    churn(MiB, 16 * MiB, 8 * GiB, 12000, 1.055);
-    churn(64 * KiB, 4 * MiB, 4 * GiB, 20000, 1.08);
-    churn(16 * MiB, 256 * MiB, 16 * GiB, 2000, 1.055);
-    churn(64 * MiB, GiB, 32 * GiB, 600, 1.055);
 }
 
 /* --- waits -------------------------------------------------------------------------------- */
@@ -253,7 +158,6 @@ int main(void)
         cmocka_unit_test(test_new_sizes_are_told_from_old_ones),
         cmocka_unit_test(test_handles_are_short_where_sizes_do_not_come_again),
         cmocka_unit_test(test_a_place_costs_whole_granules),
-        cmocka_unit_test(test_random_sizes_fit),
         cmocka_unit_test(test_queues_of_others_are_not_waited_for_for_ever),
         cmocka_unit_test(test_a_full_card_is_waited_for),
         cmocka_unit_test(test_own_queues_are_no_reason_to_grow),
