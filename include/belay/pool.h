@@ -177,6 +177,7 @@ typedef struct bly_pool_info {
     uint64_t split_refused, split_refused_bytes; /* requests refused an idle block, their bytes */
     uint64_t split_idle_least, split_idle_most;  /* of those blocks the smallest and the largest */
     uint64_t split_without; /* held without it: the most that was in blocks at once */
+    uint64_t refused;       /* requests for which there was no room */
 } bly_pool_info;
 /* E_INVALID: info is NULL. */
 BLY_API bly_status bly_pool_get_info(bly_pool *pool, bly_pool_info *info);
@@ -196,7 +197,8 @@ BLY_API bly_status bly_pool_get_region(bly_pool *pool, bly_pool_region region,
                                        bly_pool_region_info *info);
 
 /* The figures under the names of PyTorch: of memory_stats(), as an object of JSON, or as the table
- * of memory_summary(). What is not known here is left out. */
+ * of memory_summary(), 77 columns wide. What is not counted here is left out of the one, and "-" in
+ * the other. */
 typedef enum bly_pool_form { BLY_POOL_STATS, BLY_POOL_SUMMARY } bly_pool_form;
 /* Writes up to size - 1 bytes and an end; *length is what there is in all. E_INVALID, E_HANDLE,
  * E_HOST_MEMORY. */

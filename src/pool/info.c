@@ -71,6 +71,7 @@ void blyi_pool_fill_info(bly_pool *pool, bly_pool_info *info,
     all.threshold = pool->opts.threshold;
     all.reserve = pool->reserve;
     all.reserve_used = is->reserve_used;
+    all.refused = is->refused;
     all.split = pool->opts.split;
     all.split_refused = pool->split.refused;
     all.split_refused_bytes = pool->split.bytes;

@@ -85,6 +85,7 @@ struct blyi_pool_figures {
     uint64_t unmapped; /* bytes, in all */
     uint64_t metadata;
     uint64_t reserve_used; /* bytes that came out of the reserve */
+    uint64_t refused;      /* requests, for want of room */
 };
 
 /* How a pool trades memory for mappings and waits. Slacks in 1/10000 of the highest live bytes;

@@ -73,6 +73,9 @@ bly_status blyi_shortage(struct blyi_arena *arena, const struct blyi_want *want,
     bly_pool *pool = arena->pool;
     bly_pool_info info = {.struct_size = sizeof info};
     char asked[BLYI_SIZE_TEXT], held[BLYI_SIZE_TEXT], limit[BLYI_SIZE_TEXT];
+    blyi_lock_take(&pool->lock);
+    pool->is.refused++;
+    blyi_lock_drop(&pool->lock);
     bly_status known = bly_pool_get_info(pool, &info);
     if (known != BLY_OK)
         return known;

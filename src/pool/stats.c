@@ -10,6 +10,7 @@
  *   segment                    not counted: memory has no segments here
  *   num_device_alloc, _free    ranges mapped, unmapped
  *   num_alloc_retries          flushes
+ *   num_ooms                   requests refused
  *   (none)                     region.<name>.*
  */
 #include <inttypes.h>
@@ -67,6 +68,7 @@ static void put_json(const bly_pool_info *info, const bly_pool_region_info *regi
     put_bytes(&json, "reserved_bytes", info->reserved, info->reserved_peak);
     put_bytes(&json, "inactive_split_bytes", info->idle + info->parked, UINT64_MAX);
     blyi_json_uint(&json, "num_alloc_retries", info->flushes);
+    blyi_json_uint(&json, "num_ooms", info->refused);
     blyi_json_uint(&json, "num_sync_all_streams", info->waits);
     blyi_json_uint(&json, "num_device_alloc", info->maps);
     blyi_json_uint(&json, "num_device_free", info->unmaps);
@@ -76,53 +78,103 @@ static void put_json(const bly_pool_info *info, const bly_pool_region_info *regi
     fputc('\n', out);
 }
 
-#define PEAK_UNKNOWN UINT64_MAX
+#define UNKNOWN UINT64_MAX
 
-static void put_row(FILE *out, const char *name, uint64_t current, uint64_t peak)
+/* One row of the table: bytes, or counts. */
+struct row {
+    const char *name;
+    bool counts;
+    uint64_t current, peak, allocated, freed;
+};
+
+static const char *cell(uint64_t value, bool counts, char text[BLYI_SIZE_TEXT])
 {
-    char a[BLYI_SIZE_TEXT], b[BLYI_SIZE_TEXT] = "-";
-    if (peak != PEAK_UNKNOWN)
-        blyi_size_short(peak, b);
-    fprintf(out, "| %-21s | %10s | %10s |\n", name, blyi_size_short(current, a), b);
+    if (value == UNKNOWN)
+        return "-";
+    if (!counts)
+        return blyi_size_short(value, text);
+    snprintf(text, BLYI_SIZE_TEXT, "%" PRIu64, value);
+    return text;
 }
 
-static void put_count(FILE *out, const char *name, uint64_t count)
+static void put_row(FILE *out, const struct row *row)
 {
-    fprintf(out, "| %-21s | %10" PRIu64 " | %10s |\n", name, count, "");
+    char a[BLYI_SIZE_TEXT], b[BLYI_SIZE_TEXT], c[BLYI_SIZE_TEXT], d[BLYI_SIZE_TEXT];
+    fprintf(out, "| %-21s | %10s | %10s | %10s | %10s |\n", row->name,
+            cell(row->current, row->counts, a), cell(row->peak, row->counts, b),
+            cell(row->allocated, row->counts, c), cell(row->freed, row->counts, d));
+}
+
+static void put_bytes_row(FILE *out, const char *name, uint64_t current, uint64_t peak)
+{
+    put_row(out, &(struct row){name, false, current, peak, UNKNOWN, UNKNOWN});
+}
+
+#define TABLE_WIDTH 75 /* between the bars at its sides; as PyTorch's */
+
+static void put_line(FILE *out, int c)
+{
+    fputc('|', out);
+    for (int i = 0; i < TABLE_WIDTH; i++)
+        fputc(c, out);
+    fputs("|\n", out);
+}
+
+static void put_centred(FILE *out, int width, const char *text)
+{
+    int length = (int)strlen(text), left = length < width ? (width - length) / 2 : 0;
+    fprintf(out, "|%*s%-*s", left, "", width - left, text);
+}
+
+static void put_head(const bly_pool *pool, const bly_pool_info *info, FILE *out)
+{
+    char text[TABLE_WIDTH + 1];
+    put_line(out, '=');
+    snprintf(text, sizeof text, "NPU memory summary, device ID %d, pool %.25s", pool->device,
+             pool->name); /* a longer name would make the line wider */
+    put_centred(out, TABLE_WIDTH, text);
+    fputs("|\n", out);
+    put_line(out, '-');
+    snprintf(text, sizeof text, "NPU OOMs: %" PRIu64, info->refused);
+    put_centred(out, 36, text);
+    snprintf(text, sizeof text, "npuMalloc retries: %" PRIu64, info->flushes);
+    put_centred(out, 38, text);
+    fputs("|\n", out);
+    put_line(out, '=');
+    fputs("|        Metric         | Cur Usage  | Peak Usage | Tot Alloc  | Tot Freed  |\n", out);
+    put_line(out, '-');
 }
 
 static void put_region(FILE *out, const bly_pool_region_info *info)
 {
     char name[48];
     snprintf(name, sizeof(name), "%s: live", blyi_region_name(info->region));
-    put_row(out, name, info->live, info->live_peak);
+    put_bytes_row(out, name, info->live, info->live_peak);
     snprintf(name, sizeof(name), "%s: reserved", blyi_region_name(info->region));
-    put_row(out, name, info->reserved, PEAK_UNKNOWN);
+    put_bytes_row(out, name, info->reserved, UNKNOWN);
     snprintf(name, sizeof(name), "%s: idle", blyi_region_name(info->region));
-    put_row(out, name, info->idle + info->parked, PEAK_UNKNOWN);
+    put_bytes_row(out, name, info->idle + info->parked, UNKNOWN);
 }
 
 static void put_summary(const bly_pool *pool, const bly_pool_info *info,
                         const bly_pool_region_info *regions, FILE *out)
 {
-    const char *line = "|-----------------------|------------|------------|\n";
-    fprintf(out, "memory summary of pool %s on card %d\n%s", pool->name, pool->device, line);
-    fprintf(out, "| %-21s | %10s | %10s |\n%s", "Metric", "Cur Usage", "Peak Usage", line);
-    put_row(out, "Allocated memory", info->live, info->live_peak);
-    put_row(out, "Active memory", info->live + info->waiting, PEAK_UNKNOWN);
-    put_row(out, "Requested memory", info->asked, info->asked_peak);
-    put_row(out, "Reserved memory", info->reserved, info->reserved_peak);
-    put_row(out, "Non-releasable memory", info->idle - info->releasable + info->parked,
-            PEAK_UNKNOWN);
-    put_row(out, "Releasable memory", info->releasable, PEAK_UNKNOWN);
-    put_count(out, "Allocations", info->blocks);
-    put_count(out, "Allocated so far", info->allocs);
-    put_count(out, "Freed so far", info->frees);
-    put_count(out, "Alloc retries", info->flushes);
-    fputs(line, out);
+    put_head(pool, info, out);
+    put_bytes_row(out, "Allocated memory", info->live, info->live_peak);
+    put_bytes_row(out, "Active memory", info->live + info->waiting, UNKNOWN);
+    put_bytes_row(out, "Requested memory", info->asked, info->asked_peak);
+    put_bytes_row(out, "NPU reserved memory", info->reserved, info->reserved_peak);
+    put_bytes_row(out, "Non-releasable memory", info->idle - info->releasable + info->parked,
+                  UNKNOWN);
+    put_bytes_row(out, "Releasable memory", info->releasable, UNKNOWN);
+    put_line(out, '-');
+    put_row(out,
+            &(struct row){"Allocations", true, info->blocks, UNKNOWN, info->allocs, info->frees});
+    put_row(out, &(struct row){"Ranges mapped", true, UNKNOWN, UNKNOWN, info->maps, info->unmaps});
+    put_line(out, '-');
     for (unsigned i = 0; i < BLY_POOL_REGIONS; i++)
         put_region(out, &regions[i]);
-    fputs(line, out);
+    put_line(out, '=');
 }
 
 bly_status bly_pool_text(bly_pool *pool, bly_pool_form form, char *text, size_t size,

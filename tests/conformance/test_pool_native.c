@@ -74,10 +74,19 @@ TEST(a_pool_that_takes_most_at_start)
     CHECK_EQ(card_free(), f0);
 }
 
+/* All lines are as wide as those of PyTorch's: 75 columns between two bars. */
+static void is_a_table(const char *text)
+{
+    for (const char *end; *text != '\0'; text = end + 1) {
+        end = strchr(text, '\n');
+        CHECK(end != NULL && end - text == 77 && text[0] == '|' && end[-1] == '|');
+    }
+}
+
 TEST(figures_by_the_names_of_pytorch)
 {
-    void *block = NULL;
-    char text[4096];
+    void *block = NULL, *more = NULL;
+    char text[8192];
     size_t length = 0;
     start("1GiB");
     aclrtStream s = make_stream();
@@ -88,6 +97,22 @@ TEST(figures_by_the_names_of_pytorch)
     CHECK(strstr(text, "\"allocated_bytes.all.current\": 10485760") != NULL);
     CHECK(strstr(text, "\"requested_bytes.all.peak\": 10485760") != NULL);
     CHECK(strstr(text, "\"allocation.all.current\": 1") != NULL);
+    CHECK(strstr(text, "\"num_ooms\": 0") != NULL);
+    CHECK(bly_pool_alloc(pool, 4096 * MIB, s, &more) == BLY_E_NO_MEMORY);
+    YES(bly_pool_text(pool, BLY_POOL_STATS, text, sizeof text, &length));
+    CHECK(strstr(text, "\"num_ooms\": 1") != NULL);
+    YES(bly_pool_text(pool, BLY_POOL_SUMMARY, text, sizeof text, &length));
+    is_a_table(text);
+    CHECK(strstr(text, "|            NPU OOMs: 1             |         npuMalloc retries: ") !=
+          NULL);
+    CHECK(
+        strstr(text,
+               "| Allocated memory      |     10 MiB |     10 MiB |          - |          - |\n") !=
+        NULL);
+    CHECK(
+        strstr(text,
+               "| Allocations           |          1 |          - |          1 |          0 |\n") !=
+        NULL);
     YES(bly_pool_text(pool, BLY_POOL_SUMMARY, text, 40, &length));
     CHECK_EQ(strlen(text), 39);
     CHECK(length > 400);
