@@ -91,13 +91,14 @@ static int run_side(const struct order *order, const char *folder, struct compar
 static json_t *side_json(const struct compare_side *side)
 {
     const struct compare_result *r = &side->result;
-    json_t *object = json_pack(
-        "{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:I}", "alloc", side->alloc,
-        "peak_asked", (json_int_t)r->peak_asked, "peak_backed", (json_int_t)r->peak_backed,
-        "allocs", (json_int_t)r->allocs, "frees", (json_int_t)r->frees, "driver_calls",
-        (json_int_t)r->driver_calls, "alloc_ns", (json_int_t)r->alloc_ns, "left",
-        (json_int_t)r->left, "findings", (json_int_t)r->findings, "overhead",
-        (json_int_t)r->overhead, "seconds", r->seconds, "runs", (json_int_t)side->n_runs);
+    json_t *object =
+        json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:I}", "alloc",
+                  side->alloc, "peak_asked", (json_int_t)r->peak_asked, "peak_backed",
+                  (json_int_t)r->peak_backed, "allocs", (json_int_t)r->allocs, "frees",
+                  (json_int_t)r->frees, "driver_calls", (json_int_t)r->driver_calls, "alloc_ns",
+                  (json_int_t)r->alloc_ns, "left", (json_int_t)r->left, "findings",
+                  (json_int_t)r->findings, "pools", (json_int_t)r->pools, "overhead",
+                  (json_int_t)r->overhead, "seconds", r->seconds, "runs", (json_int_t)side->n_runs);
     if (side->smallest > 0)
         json_object_set_new(object, "smallest_card", json_integer((json_int_t)side->smallest));
     return object;
@@ -121,9 +122,12 @@ static void print_text(const struct compare_side sides[2])
 {
     struct compare_row rows[COMPARE_ROWS];
     size_t n = compare_rows(sides, rows);
+    char note[256];
     printf("%-34s %16s %16s %9s\n", "", sides[0].alloc, sides[1].alloc, "ratio");
     for (size_t i = 0; i < n; i++)
         print_row(&rows[i]);
+    if (compare_note(sides, note, sizeof(note)))
+        printf("\n%s\n", note);
 }
 
 static int print_results(const struct order *order, const struct compare_side sides[2])

@@ -96,12 +96,22 @@ static void draw_sizes(FILE *out, const struct compare_row *row, double top)
     fputs("</svg>", out);
 }
 
+bool compare_note(const struct compare_side sides[2], char *text, size_t size)
+{
+    uint64_t n = sides[0].result.pools; /* with stock allocation all are the program's */
+    snprintf(text, size,
+             "The program has %" PRIu64 " pool%s of its own: --alloc changes aclrtMalloc alone, so "
+             "what %s hold%s is the same on both sides.",
+             n, n == 1 ? "" : "s", n == 1 ? "it" : "they", n == 1 ? "s" : "");
+    return n > 0;
+}
+
 void compare_page(FILE *out, char *const *program, const struct compare_side sides[2])
 {
     struct compare_row rows[COMPARE_ROWS];
     size_t n = compare_rows(sides, rows);
     const char *slash = strrchr(program[0], '/');
-    char title[256];
+    char title[256], note[256];
     snprintf(title, sizeof(title), "%s: stock allocation and the pool",
              slash ? slash + 1 : program[0]);
     chart_page(out, title);
@@ -114,4 +124,6 @@ void compare_page(FILE *out, char *const *program, const struct compare_side sid
         fputc('\n', out);
     }
     fputs("</table>\n", out);
+    if (compare_note(sides, note, sizeof(note)))
+        fprintf(out, "<p>%s\n", note);
 }

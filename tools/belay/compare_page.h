@@ -5,6 +5,7 @@
 #ifndef BELAY_COMPARE_PAGE_H
 #define BELAY_COMPARE_PAGE_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "base/size.h"
@@ -29,6 +30,8 @@ struct compare_row {
 
 /* How many rows there are. */
 size_t compare_rows(const struct compare_side sides[2], struct compare_row rows[COMPARE_ROWS]);
+/* What to know of pools of the program's own, one or two sentences; false: it has none. */
+bool compare_note(const struct compare_side sides[2], char *text, size_t size);
 void compare_page(FILE *out, char *const *program, const struct compare_side sides[2]);
 
 #endif

@@ -63,6 +63,20 @@ static uint64_t statistic(const json_t *report, const char *name)
     return number(json_object_get(report, "statistics"), name);
 }
 
+/* They are numbered from 1. */
+static uint64_t count_pools(const json_t *report)
+{
+    uint64_t most = 0;
+    size_t i;
+    json_t *pool;
+    json_array_foreach(json_object_get(report, "pools"), i, pool)
+    {
+        uint64_t n = number(pool, "number");
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
 static void take_report(const json_t *report, struct compare_result *result)
 {
     const json_t *process = json_object_get(report, "process");
@@ -81,6 +95,7 @@ static void take_report(const json_t *report, struct compare_result *result)
     result->driver_calls = statistic(report, "driver_calls");
     result->alloc_ns = statistic(report, "alloc_ns");
     result->findings = json_array_size(json_object_get(report, "findings"));
+    result->pools = count_pools(report);
 }
 
 static bly_status read_report(const char *path, struct compare_result *result)

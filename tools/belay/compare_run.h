@@ -27,6 +27,7 @@ struct compare_result {
     uint64_t alloc_ns;     /* in calls that allocate or free */
     uint64_t left;         /* bytes live at exit */
     uint64_t findings;
+    uint64_t pools; /* memory pools that were made, as far as the report has the last ones */
     double seconds;
 };
 

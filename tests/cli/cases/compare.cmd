@@ -6,6 +6,9 @@ belay compare --hbm 256MiB --no-smallest --json -- $PROGRAMS/linked | grep -E 'a
 belay compare --no-smallest --html -- $PROGRAMS/linked > page.html
 grep -c '<svg' page.html
 grep -E -c 'http:|<script' page.html
+# A program with a pool of its own.
+belay compare --hbm 256MiB --no-smallest -- $PROGRAMS/pooled | rows
+belay compare --hbm 256MiB --no-smallest --json -- $PROGRAMS/pooled | grep pools
 # What a program said that failed stays.
 belay compare --no-smallest -- $PROGRAMS/linked unused 2> said
 sed -E 's|compare-[A-Za-z0-9]{6}|compare-FOLDER|' said
