@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/host.h"
+#include "plan/crest.h"
 #include "plan/dive.h"
 #include "plan/fit.h"
 #include "plan/fold.h"
@@ -101,6 +102,14 @@ static void place_strata(struct blyi_solve *s, const struct blyi_timeline *line)
         blyi_solve_offer(s, "strata");
 }
 
+/* Where host memory is too short for it, the others need less. */
+static void place_crest(struct blyi_solve *s, const struct blyi_timeline *line)
+{
+    const char *solver = NULL;
+    if (blyi_crest(s, line, &solver) == BLY_OK && solver != NULL)
+        blyi_solve_offer(s, solver);
+}
+
 static bly_status sweep_two_ends(struct blyi_solve *s, const struct blyi_timeline *line,
                                  bool probed, bool large)
 {
@@ -124,9 +133,14 @@ static bly_status sweep_all(struct blyi_solve *s, const struct blyi_timeline *li
     bool probed = s->peak != INT64_MAX;
     if (status == BLY_OK && many && !probed) {
         place_strata(s, line);
+        bool crowded = s->peak == INT64_MAX;
+        if (crowded && !large)
+            status = sweep_fit(s, line, BLYI_SWEEP_BEST, INT64_MAX, "sweep-best");
+        if (status == BLY_OK && crowded && !over(s))
+            place_crest(s, line);
         /* Where time is short it is better spent on pressing that. */
-        if (s->peak != INT64_MAX && (over(s) || is_hurried(s)))
-            return BLY_OK;
+        if (status != BLY_OK || (s->peak != INT64_MAX && (over(s) || is_hurried(s))))
+            return status;
     }
     if (status == BLY_OK && s->peak == INT64_MAX)
         status = sweep_fit(s, line, BLYI_SWEEP_FIRST, INT64_MAX, "sweep-first");
