@@ -22,7 +22,8 @@
 #define CLASSES    128 /* two in an octave */
 #define LAST       CLASSES
 #define LEVELS     3
-#define SHARE      0.95 /* of the memory, summed over time, that is placed class by class */
+#define CROWDED    6000.0 /* entries that an item may look at on average */
+#define SHARE      0.95   /* of the memory, summed over time, that is placed class by class */
 
 /* Something placed, in cells and sections. */
 struct lying {
@@ -37,6 +38,7 @@ struct strata {
     struct lying *lying;  /* of all stretches, each with a mark above everything at its end */
     uint32_t *from, *end; /* positions of a stretch in lying[]; end: of its mark */
     uint32_t *at;         /* where a search stands, per stretch of a life */
+    double entries;       /* that are looked at in all, at most */
 };
 
 static bly_status no_memory(const struct blyi_pack *pack)
@@ -79,6 +81,7 @@ static bool make_room(struct strata *s)
         alive += s->from[k];
         s->from[k] = s->end[k] = (uint32_t)sum;
         sum += alive + (size_t)1;
+        s->entries += (double)alive * (double)alive;
     }
     s->lying = sum > UINT32_MAX ? NULL : blyi_host_alloc_dense(sum * sizeof(*s->lying));
     for (size_t k = 0; s->lying != NULL && k < n; k++)
@@ -252,7 +255,9 @@ bly_status blyi_strata(const struct blyi_pack *pack, const struct blyi_timeline 
         return status;
     uint32_t *order = blyi_host_alloc_dense((pack->n + (size_t)1) * sizeof(*order));
     status = order == NULL ? no_memory(pack) : make_order(pack, line, bound, order);
-    *done = status == BLY_OK && place_all(&strata, order, limit, stop, offset);
+    /* Where very much is live at once, other plans are quicker. */
+    bool crowded = strata.entries > CROWDED * (double)pack->n;
+    *done = status == BLY_OK && !crowded && place_all(&strata, order, limit, stop, offset);
     blyi_host_free(order);
     strata_fini(&strata);
     return status;

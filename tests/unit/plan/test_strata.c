@@ -160,6 +160,26 @@ static void it_gives_up_above_the_limit_and_late(void **state)
     placed_fini(&p);
 }
 
+/* All of many live at once: each would look at all others. */
+static void it_leaves_crowds_to_others(void **state)
+{
+    (void)state;
+    bly_plan_buffer *b = malloc(LONG * sizeof(*b));
+    assert_non_null(b);
+    for (int i = 0; i < LONG; i++)
+        b[i] = bly_plan_buffer_make(i, LONG + i, 1 + (uint64_t)i % 7);
+    struct placed p;
+    placed_init(&p, b, LONG);
+    assert_false(place(&p, INT64_MAX, UINT64_MAX));
+    placed_fini(&p);
+    bly_plan_opts opts = bly_plan_opts_default();
+    opts.node_budget = 1;
+    bly_plan_result r;
+    assert_ok(bly_plan(b, LONG, &opts, &r)); /* by other means */
+    bly_plan_release(&r);
+    free(b);
+}
+
 /* Each of its allocations fails once; nothing leaks and it says so. */
 static void host_memory_may_run_out(void **state)
 {
@@ -248,6 +268,7 @@ int main(void)
         cmocka_unit_test(the_peak_comes_first),
         cmocka_unit_test(huge_sizes_are_counted_in_cells),
         cmocka_unit_test(it_gives_up_above_the_limit_and_late),
+        cmocka_unit_test(it_leaves_crowds_to_others),
         cmocka_unit_test(host_memory_may_run_out),
         cmocka_unit_test(one_pass_comes_close_to_the_bound),
         cmocka_unit_test(long_traces_stay_close_to_the_bound),
