@@ -102,12 +102,17 @@ static void place_strata(struct blyi_solve *s, const struct blyi_timeline *line)
         blyi_solve_offer(s, "strata");
 }
 
-/* Where host memory is too short for it, the others need less. */
-static void place_crest(struct blyi_solve *s, const struct blyi_timeline *line)
+/* So much is live at once that few of them decide: those first, the others around them. */
+static bly_status place_crowd(struct blyi_solve *s, const struct blyi_timeline *line, bool large)
 {
     const char *solver = NULL;
-    if (blyi_crest(s, line, &solver) == BLY_OK && solver != NULL)
+    bly_status status = BLY_OK;
+    if (!large)
+        status = sweep_fit(s, line, BLYI_SWEEP_BEST, INT64_MAX, "sweep-best");
+    /* Where memory of the host is short, the sweeps that follow need least. */
+    if (status == BLY_OK && !over(s) && blyi_crest(s, line, &solver) == BLY_OK && solver != NULL)
         blyi_solve_offer(s, solver);
+    return status;
 }
 
 static bly_status sweep_two_ends(struct blyi_solve *s, const struct blyi_timeline *line,
@@ -133,11 +138,8 @@ static bly_status sweep_all(struct blyi_solve *s, const struct blyi_timeline *li
     bool probed = s->peak != INT64_MAX;
     if (status == BLY_OK && many && !probed) {
         place_strata(s, line);
-        bool crowded = s->peak == INT64_MAX;
-        if (crowded && !large)
-            status = sweep_fit(s, line, BLYI_SWEEP_BEST, INT64_MAX, "sweep-best");
-        if (status == BLY_OK && crowded && !over(s))
-            place_crest(s, line);
+        if (s->peak == INT64_MAX && !blyi_stop_now(&s->stop))
+            status = place_crowd(s, line, large);
         /* Where time is short it is better spent on pressing that. */
         if (status != BLY_OK || (s->peak != INT64_MAX && (over(s) || is_hurried(s))))
             return status;
