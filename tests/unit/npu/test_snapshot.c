@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A process that stands still: who waits, what is refused, and memory that goes and comes back. */
+#include "card_test.h"
 #include "order_test.h"
 
 #include <errno.h>
@@ -16,13 +17,6 @@
 
 #define FRAME (2 * MiB)
 
-static struct blyi_card *card_here(void)
-{
-    struct blyi_card *card;
-    assert_ok(blyi_context_here_card(&card));
-    return card;
-}
-
 static bly_status try_alloc(uint64_t size, enum blyi_mem_policy policy, uint32_t flags,
                             void **address)
 {
@@ -35,39 +29,6 @@ static void *alloc(uint64_t size, enum blyi_mem_policy policy, uint32_t flags)
 {
     void *address = NULL;
     assert_ok(try_alloc(size, policy, flags, &address));
-    return address;
-}
-
-static void fill(void *address, uint64_t size, int mark)
-{
-    assert_ok(blyi_set_now(address, (uint8_t)mark, size));
-}
-
-static void check(const void *address, uint64_t size, int mark)
-{
-    unsigned char *seen = malloc(size);
-    assert_non_null(seen);
-    assert_ok(blyi_copy_now(seen, address, size));
-    for (uint64_t i = 0; i < size; i += 4093)
-        assert_int_equal(seen[i], mark);
-    assert_int_equal(seen[size - 1], mark);
-    free(seen);
-}
-
-static void *handle_of(uint64_t size, bool contiguous)
-{
-    struct blyi_physical_request request = {
-        .card = card_here(), .size = size, .page_kind = BLYI_PAGE_HUGE, .contiguous = contiguous};
-    void *handle = NULL;
-    assert_ok(blyi_physical_create(&request, &handle));
-    return handle;
-}
-
-static uintptr_t map(void *handle, uint64_t size)
-{
-    uintptr_t address;
-    assert_ok(blyi_vmm_reserve(size, 0, 0, 1, &address));
-    assert_ok(blyi_mapping_make(address, size, 0, handle, true, 1));
     return address;
 }
 
